@@ -13,7 +13,7 @@ use object::ReadRef as _;
 use super::definition::{Location, group};
 use super::elf::{Function, Image, Marker};
 use super::error::{FUNCTION, MARKER, ProbeError};
-use super::functions::{NoFunction, choose};
+use super::functions::{NoFunction, choose, is_part};
 use super::instructions::around;
 use super::kernel::{Functions, kernel_functions};
 use super::machine::Machine;
@@ -179,9 +179,19 @@ impl Probe {
                 return Err(ProbeError::NoCode { probe: self.name.clone(), within, address, remedy });
             };
             self.check_instruction(image, file, address)?;
+            self.check_beginning(image, path, address)?;
             Ok(Location { place: format!("{word}:{at:#x}"), fetched: fetched.clone() })
         };
         addresses.into_iter().map(locate).collect()
+    }
+
+    /// Refuses a return of what is no function: the kernel puts an address of its own in place of the word that the stack pointer points to.
+    fn check_beginning(&self, image: &Image<'_>, path: &Path, place: u64) -> Result<(), ProbeError> {
+        let begins = |it: &Function<'_>| it.address == place && !is_part(it.name);
+        if self.moment == Moment::Entry || image.functions.iter().any(begins) {
+            return Ok(());
+        }
+        Err(ProbeError::NoBeginning { probe: self.name.clone(), path: path.to_owned(), place })
     }
 
     /// Refuses a place inside of an instruction, as far as the function that it is in is known.

@@ -215,9 +215,12 @@ fn marker<Elf: FileHeader<Endian = Endianness>>(
     Some(Marker { provider, name, address: address.wrapping_add(moved), semaphore, arguments })
 }
 
-/// The string that begins at `at`.
+/// The string that begins at `at`, unless it is too long to be a name: strings may share their bytes, so that a file of few may have as many names
+/// that are as long as all of it.
 fn string(strings: &[u8], at: usize) -> Option<&str> {
+    const LONGEST: usize = 4096;
     let rest = strings.get(at..)?;
+    let rest = rest.get(..LONGEST).unwrap_or(rest);
     let end = rest.iter().position(|byte| *byte == 0)?;
     std::str::from_utf8(rest.get(..end)?).ok().filter(|name| !name.is_empty())
 }
@@ -275,6 +278,17 @@ mod tests {
         for script in [&b"#!/bin/sh\n"[..], b"\x7fE"] {
             assert!(!Image::is_meant_by(&bounded(script)));
         }
+    }
+
+    #[test]
+    fn names_have_an_end_within_reach() {
+        let strings = [&b"\0work\0"[..], &[b'x'; 5000], b"\0"].concat();
+        assert_eq!(string(&strings, 1), Some("work"));
+        assert_eq!(string(&strings, 3), Some("rk"));
+        // The last 4,095 bytes and their NUL, and one byte more.
+        let end = strings.len() - 1;
+        assert_eq!(string(&strings, end - 4095).map(str::len), Some(4095));
+        assert_eq!([string(&strings, end - 4096), string(&strings, 6), string(&strings, end + 1)], [None; 3]);
     }
 
     /// `.stapsdt.base` of a file, and where its header is; little-endian, 64 bits.

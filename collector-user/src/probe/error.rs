@@ -104,6 +104,20 @@ pub enum ProbeError {
         /// How many there are.
         known: usize,
     },
+    /// A return is probed where no function begins.
+    #[error(
+        "{probe}: no function of {} begins at {place:#x} by its symbols, and what lies on the stack elsewhere is no return address, \
+         which the kernel would take it for: name a function, or probe the place itself by uprobe:",
+        path.display()
+    )]
+    NoBeginning {
+        /// The probe.
+        probe: String,
+        /// The file.
+        path: PathBuf,
+        /// The address, as linked.
+        place: u64,
+    },
     /// The name stands for the choice between several implementations.
     #[error(
         "{probe}: `{name}` is chosen among implementations when the program starts (an ifunc): probe those{}",

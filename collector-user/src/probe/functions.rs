@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use collector_common::event::near;
 use collector_common::glob::{is_glob, matches_glob};
@@ -11,6 +12,9 @@ use super::elf::Function;
 
 /// Names that are told of.
 const MOST_TOLD: usize = 3;
+
+/// For how long names are made readable to find one: those of a file may be made to take their time.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Why a name means no function.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,7 +47,8 @@ pub(super) fn choose<'a, 'd>(
         named = functions.iter().filter(|it| !it.is_resolver && matches_function(wanted, it.name)).collect();
     }
     if named.is_empty() {
-        named = functions.iter().filter(|it| is_called(it.name, wanted)).collect();
+        let until = Instant::now() + PATIENCE;
+        named = functions.iter().filter(|it| Instant::now() < until && is_called(it.name, wanted)).collect();
         let full: BTreeSet<Cow<'_, str>> = named.iter().map(|it| demangle(it.name)).collect();
         if full.len() > 1 {
             return Err(NoFunction::Ambiguous(
@@ -67,7 +72,9 @@ pub(super) fn choose<'a, 'd>(
 fn nearest(functions: &[Function<'_>], wanted: &str) -> Vec<String> {
     let mut told: Vec<String> =
         near(wanted, functions.iter().map(|it| it.name)).into_iter().map(str::to_owned).collect();
-    let readable: Vec<Cow<'_, str>> = functions.iter().filter_map(|it| readable(it.name)).collect();
+    let until = Instant::now() + PATIENCE;
+    let in_time = functions.iter().take_while(|_| Instant::now() < until);
+    let readable: Vec<Cow<'_, str>> = in_time.filter_map(|it| readable(it.name)).collect();
     told.extend(
         near(wanted, readable.iter().map(|it| without_parameters(it))).into_iter().map(str::to_owned),
     );

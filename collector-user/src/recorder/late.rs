@@ -4,10 +4,13 @@
 //!
 //! A function whose frame lies more than the largest copy (64 KiB) above the stack pointer has long been running and
 //! will mostly run on, so its frame is the same a few milliseconds later. It need not be: a late word is believed
-//! if the words that the walk read last from the copy (the outermost copied frame's return address and registers) are
+//! if the words that the outermost known frame was found by (its return address, and a register that is saved beside) are
 //! what is in memory right before its page is read, and right behind that ([`snapshots`](super::snapshots)). So it is with pages that
 //! were absent, as those swapped out. It is a good sign and no proof: what called the same function, which has the same two words in its
-//! frame then as before, may be another one by now, the more so behind smaller copies, as they are made where a ring is nearly full. Where there are no such words nothing is read late: of an absent page with the stack pointer on it, as
+//! frame then as before, may be another one by now, the more so behind smaller copies, as they are made where a ring is nearly full.
+//! Frames that were guessed lead nowhere by themselves: the words of the frame before them count.
+//!
+//! Where there are no such words nothing is read late: of an absent page with the stack pointer on it, as
 //! while the kernel copies it after a fork, and beyond the copy of a function that runs with a larger frame of its own than is copied. Frames
 //! found with late memory are marked as heuristic all the same, and a walk that fails with it ends as one that ran out of stack.
 //!
@@ -24,7 +27,7 @@ use rustc_hash::FxHashMap;
 use unwinder::{CopiedStack, StackMemory, StackReadError};
 
 use super::outside::{Outside, Question, Subject};
-use super::snapshots::{Leading, Page, Snapshots, Used, Word, look, page_and_offset};
+use super::snapshots::{Leading, Page, Snapshots, Used, Word, digest, look, page_and_offset};
 use super::stretch::Stretches;
 use crate::procfs;
 use crate::this_machine::read_exact_at;
@@ -100,7 +103,7 @@ impl LateMemory {
         if self.is_gone { sample.stack_end } else { self.stretches.end(sample, &mut self.outside) }
     }
 
-    /// A word of a stack, if those of the copy that led there are in memory before it is read and behind that.
+    /// A word of a stack, if those that lead there are in memory before it is read and behind that.
     fn word<const N: usize>(
         &mut self,
         used: &mut Used,
@@ -112,18 +115,19 @@ impl LateMemory {
             return None;
         }
         let (start, offset) = page_and_offset(address);
-        let page = match self.snapshots.page(used, owner.pid, start, leading) {
-            Some(page) => page,
-            None => {
-                self.snapshots.begin_look(used, owner.pid, start).then_some(())?;
-                let question = Question { at: start, ..Question::new(Subject::StackPage, owner.number()) };
-                let Self { outside, open, snapshots, .. } = self;
-                let looked = outside.ask(question, || {
-                    let memory = memory_of(open, owner)?;
-                    look(start, leading, |address, bytes| read_exact_at(memory, bytes, address).ok())
-                });
-                snapshots.keep(used, (owner.pid, start, leading), looked)?
-            }
+        let known = self.snapshots.page(owner.pid, start, leading);
+        let page = if let Some(page) = known {
+            Arc::clone(page)
+        } else {
+            self.snapshots.begin_look(used, owner.pid, start).then_some(())?;
+            let at = start | digest(leading);
+            let question = Question { at, ..Question::new(Subject::StackPage, owner.number()) };
+            let Self { outside, open, snapshots, .. } = self;
+            let looked = outside.ask(question, || {
+                let memory = memory_of(open, owner)?;
+                look(start, leading, |address, bytes| read_exact_at(memory, bytes, address).ok())
+            });
+            snapshots.keep(used, (owner.pid, start, leading), looked)?
         };
         page.get(offset..)?.first_chunk().copied()
     }
@@ -201,8 +205,12 @@ pub(super) struct LateStack<'a> {
     memory: &'a RefCell<LateMemory>,
     reads: Cell<u32>,
     used: Cell<Used>,
-    /// The words read last from the copy.
-    copied_last: Cell<Leading>,
+    /// Whether anything of it may be read late.
+    may_be_late: bool,
+    /// The words read last.
+    read_last: Cell<[Word; 2]>,
+    /// Those that the outermost known frame was found by.
+    leading: Cell<[Word; 2]>,
 }
 
 impl<'a> LateStack<'a> {
@@ -212,7 +220,9 @@ impl<'a> LateStack<'a> {
         header: &'a SampleHeader,
         memory: &'a RefCell<LateMemory>,
     ) -> Self {
-        let end = if header.flags().has(SampleFlags::STACK_CUT) { header.stack_end } else { 0 };
+        let has = |flag| header.flags().has(flag);
+        let end = if has(SampleFlags::STACK_CUT) { header.stack_end } else { 0 };
+        let may_be_late = has(SampleFlags::STACK_CUT) || has(SampleFlags::MAPPING_END) || header.absent != 0;
         Self {
             copied,
             returns,
@@ -222,7 +232,17 @@ impl<'a> LateStack<'a> {
             memory,
             reads: Cell::new(0),
             used: Cell::default(),
-            copied_last: Cell::default(),
+            may_be_late,
+            read_last: Cell::default(),
+            leading: Cell::default(),
+        }
+    }
+
+    /// A frame was found by rules with what was read last.
+    #[inline]
+    pub(super) fn found_frame(&self) {
+        if self.may_be_late {
+            self.leading.set(self.read_last.get());
         }
     }
 
@@ -232,7 +252,7 @@ impl<'a> LateStack<'a> {
 
     /// Whether a word that is not in the copy for this reason may be asked for.
     fn goes_on(&self, address: u64, missing: StackReadError) -> bool {
-        let [_, last] = self.copied_last.get();
+        let [_, last] = self.leading.get();
         last.address != 0
             && match missing {
                 StackReadError::Beyond => self.goes_on_to(address),
@@ -254,9 +274,9 @@ impl<'a> LateStack<'a> {
         address < self.end.get()
     }
 
-    /// A word of memory, if those that lead out of the copy were there when it was read.
+    /// A word of memory, if those of the outermost known frame were there when it was read.
     fn late<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
-        let [first, last] = self.copied_last.get();
+        let [first, last] = self.leading.get();
         let leading = [if first.address == 0 { last } else { first }, last];
         let mut used = self.used.get();
         let word = self.memory.borrow_mut().word(&mut used, self.owner(), address, leading);
@@ -286,16 +306,24 @@ impl LateStack<'_> {
     ) -> Result<T, StackReadError> {
         match copied {
             Ok(value) => {
-                let [_, last] = self.copied_last.get();
-                self.copied_last.set([last, Word { address, value: value.into(), is_long: N == 8 }]);
+                self.note::<N>(address, value);
                 Ok(value)
             }
             Err(missing) if self.reads.get() < MAX_READS && self.goes_on(address, missing) => {
-                let word = self.late(address).ok_or(missing)?;
+                let value = of_bytes(self.late(address).ok_or(missing)?);
                 self.reads.set(self.reads.get() + 1);
-                Ok(of_bytes(word))
+                self.note::<N>(address, value);
+                Ok(value)
             }
             result => result,
+        }
+    }
+
+    #[inline]
+    fn note<const N: usize>(&self, address: u64, value: impl Into<u64>) {
+        if self.may_be_late {
+            let [_, last] = self.read_last.get();
+            self.read_last.set([last, Word { address, value: value.into(), is_long: N == 8 }]);
         }
     }
 
@@ -357,6 +385,7 @@ mod tests {
         };
         let cut_short = LateStack::new(CopiedStack::new(start, &bytes, 0), None, &cut_short, &memory);
         assert_eq!(cut_short.read_u64(start + 15 * 8), Ok(45));
+        cut_short.found_frame();
         assert!(!cut_short.has_left_mapping());
         assert_eq!(cut_short.read_u64(start + 1000 * 8), Ok(3000));
         assert!(cut_short.has_left_mapping() && cut_short.was_read_late());
@@ -365,6 +394,9 @@ mod tests {
         header.flags = SampleFlags::STACK_CUT;
         let cut = LateStack::new(CopiedStack::new(start, &bytes, 0), None, &header, &memory);
         assert_eq!(cut.read_u64(start + 15 * 8), Ok(45));
+        assert_eq!(cut.read_u64(start + 1000 * 8), Err(StackReadError::Beyond), "no frame was found by that");
+        assert_eq!(cut.read_u64(start + 15 * 8), Ok(45));
+        cut.found_frame();
         assert!(!cut.was_read_late());
         assert_eq!(cut.read_u64(start + 1000 * 8), Ok(3000));
         assert!(cut.was_read_late());
@@ -372,11 +404,13 @@ mod tests {
 
         let cut = LateStack::new(CopiedStack::new(start, &bytes, 0), None, &header, &memory);
         assert_eq!(cut.read_u32(start + 15 * 8), Ok(45));
+        cut.found_frame();
         assert_eq!(cut.read_u32(start + 1000 * 8), Ok(3000));
         assert!(cut.was_read_late());
 
         let returned = LateStack::new(CopiedStack::new(start, &changed, 0), None, &header, &memory);
         assert_eq!(returned.read_u64(start + 15 * 8), Ok(44));
+        returned.found_frame();
         assert_eq!(
             returned.read_u64(start + 1000 * 8),
             Err(StackReadError::Beyond),
@@ -385,6 +419,8 @@ mod tests {
 
         (header.pid, header.tid) = (0, 0);
         let gone = LateStack::new(CopiedStack::new(start, &bytes, 0), None, &header, &memory);
+        assert_eq!(gone.read_u64(start + 15 * 8), Ok(45));
+        gone.found_frame();
         assert_eq!(gone.read_u64(start + 1000 * 8), Err(StackReadError::Beyond));
     }
 
@@ -408,6 +444,7 @@ mod tests {
         let stack = LateStack::new(CopiedStack::new(start, &bytes, 0), Some(&returns), &header, &memory);
         // The word that leads out of the copy is a replaced one: it is unchanged all the same.
         assert_eq!(stack.read_u64(start), Ok(0x4000));
+        stack.found_frame();
         assert_eq!(stack.read_u64(start + 1000 * 8), Ok(0x4000 + 1000));
         assert_eq!(stack.read_u64(start + 1001 * 8), Ok(6), "the call has returned since");
         assert_eq!(stack.read_u64(start + 1002 * 8), Ok(TRAMPOLINE), "trapped since");
@@ -450,6 +487,7 @@ mod tests {
         let mut header: SampleHeader = bytemuck::Zeroable::zeroed();
         header.pid = std::process::id();
         header.tid = header.pid;
+        header.absent = 0b10;
         let memory = RefCell::default();
         let second = page + PAGE_SIZE as u64;
         let copied = CopiedStack::new(page, &bytes, 0b10);
@@ -457,12 +495,14 @@ mod tests {
         let stack = LateStack::new(copied, None, &header, &memory);
         assert_eq!(stack.read_u64(second + 8), Err(StackReadError::Absent), "nothing led there");
         assert_eq!(stack.read_u64(page + 8), Ok(value(page + 8)));
+        stack.found_frame();
         assert_eq!(stack.read_u64(second + 8), Ok(value(second + 8)));
         assert!(stack.was_read_late());
 
         header.flags = SampleFlags::BOUND_UNKNOWN;
         let unbounded = LateStack::new(copied, None, &header, &memory);
         assert_eq!(unbounded.read_u64(page + 8), Ok(value(page + 8)));
+        unbounded.found_frame();
         assert_eq!(unbounded.read_u64(second + 8), Err(StackReadError::Absent), "it may be no stack");
     }
 }

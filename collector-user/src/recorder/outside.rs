@@ -41,7 +41,7 @@ pub(crate) enum Subject {
     Device = 11,
     /// The name of a lock of the kernel, by its address.
     KernelLock = 12,
-    /// A page of a stack, by pid and tid, and its address, if the words that lead there are as they were.
+    /// A page of a stack, by pid and tid, and its address, to which a number for the words that lead there is added: if these are as they were.
     StackPage = 13,
 }
 

@@ -357,6 +357,9 @@ fn walk<A: Recorded>(
     walked: &mut Vec<unwinder::Frame>,
 ) -> StopReason {
     unwinder.unwind(view, registers, stack, |mut frame| {
+        if !frame.heuristic {
+            stack.found_frame();
+        }
         frame.heuristic |= stack.was_read_late();
         walked.push(frame);
     })

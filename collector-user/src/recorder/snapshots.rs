@@ -1,8 +1,8 @@
 //! Pages of stacks that are read after their samples, each between two looks at the words that lead there: what is in it is believed if these
-//! are as they were copied, right before and right behind.
+//! are as they are to be, right before and right behind.
 //!
-//! What one walk reads is kept together, for it was all there at one time. A later walk of the round goes on in it if the words that lead out
-//! of its own copy are in it, too, and reads itself otherwise: a page that was read for one stack says nothing of another one.
+//! The words are those of the outermost frame that is known: while it is there, its callers are what they were. So a walk may go on in
+//! what another walk of the round has read, if that has these words, too; and what it finds there leads it on to the next page.
 
 use std::sync::Arc;
 
@@ -10,8 +10,13 @@ use collector_common::ids::Pid;
 use collector_common::wire::PAGE_SIZE;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::packed::{Packed, Unpacker};
+
 /// Pages of stacks kept in one round: 8 MiB.
 const MOST_PAGES: usize = 2048;
+
+/// Readings of a page that are looked through for one that has the words of a walk, the newest ones.
+const MOST_READINGS: usize = 16;
 
 /// Pages that may be read in a round, and more for each walk that asks for one: reading takes its time, and there may be ten thousands of
 /// walks, each through a thousand pages. What is not read then is missing from its stack.
@@ -20,7 +25,7 @@ const LOOKS_A_WALK: u32 = 32;
 
 pub(super) type Page = Arc<[u8; PAGE_SIZE]>;
 
-/// A word that was read from a copy; of address 0 where there is none.
+/// A word of a stack; of address 0 where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Word {
     pub(super) address: u64,
@@ -55,26 +60,63 @@ impl Word {
     }
 }
 
-/// The words that a walk read last from its copy: the outermost copied frame's return address and registers. They are the same one twice where
+/// The words that the outermost frame that is known was found by: its return address, and what it has saved. They are the same one twice where
 /// there is one alone.
 pub(super) type Leading = [Word; 2];
 
-/// Reads the page that starts at `start`. `None`: it can't be read; in that, `None`: the leading words are others by now.
+/// What a look at a page was for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Looked {
+    /// The words that lead there were as they are to be, before and behind.
+    Read(Page),
+    /// They were others.
+    Changed,
+}
+
+impl Packed for Looked {
+    fn pack(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Changed => 0_u8.pack(out),
+            Self::Read(page) => {
+                1_u8.pack(out);
+                page.pack(out);
+            }
+        }
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Option<Self> {
+        match u8::unpack(from)? {
+            0 => Some(Self::Changed),
+            1 => Page::unpack(from).map(Self::Read),
+            _ => None,
+        }
+    }
+}
+
+/// Reads the page that starts at `start`, where it can be read.
 pub(super) fn look(
     start: u64,
     leading: Leading,
     mut read: impl FnMut(u64, &mut [u8]) -> Option<()>,
-) -> Option<Option<Page>> {
+) -> Option<Looked> {
     let are_there = |read: &mut _| -> Option<bool> {
         let [one, other] = leading;
         Some(one.is_there(read)? && (one == other || other.is_there(read)?))
     };
     if !are_there(&mut read)? {
-        return Some(None);
+        return Some(Looked::Changed);
     }
     let mut page = [0; PAGE_SIZE];
     read(start, &mut page)?;
-    Some(are_there(&mut read)?.then(|| Arc::new(page)))
+    Some(if are_there(&mut read)? { Looked::Read(Arc::new(page)) } else { Looked::Changed })
+}
+
+/// A number below a page's size for words, so that a question tells by which ones it is asked.
+pub(super) fn digest(leading: Leading) -> u64 {
+    let words = leading.iter().flat_map(|word| [word.address, word.value]);
+    let mixed = words
+        .fold(0_u64, |mixed, number| (mixed ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23));
+    mixed % PAGE_SIZE as u64
 }
 
 /// The page that an address is on, and where on it.
@@ -83,30 +125,27 @@ pub(super) fn page_and_offset(address: u64) -> (u64, usize) {
     (address - offset, offset as usize)
 }
 
-/// Whose snapshots a walk has used.
+/// What a walk has used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Used {
     has_begun: bool,
-    /// The number of its own.
+    /// The number of its own snapshot.
     own: Option<usize>,
-    /// The number of the last one that had what it asked for.
-    last: Option<usize>,
 }
 
 /// What a walk has read.
 #[derive(Debug)]
 struct Snapshot {
-    pid: Pid,
+    /// What led to the first page.
     leading: Leading,
     /// By their addresses.
     pages: FxHashMap<u64, Page>,
 }
 
 impl Snapshot {
-    /// A page, if the words that lead a walk there are as they were when it was read.
-    fn page(&self, pid: Pid, start: u64, leading: Leading) -> Option<&Page> {
-        let page = (self.pid == pid).then(|| self.pages.get(&start)).flatten()?;
-        leading.iter().all(|word| self.has(*word)).then_some(page)
+    /// Whether words were there when it was read.
+    fn has_all(&self, leading: Leading) -> bool {
+        leading.iter().all(|word| self.has(*word))
     }
 
     fn has(&self, word: Word) -> bool {
@@ -122,6 +161,8 @@ pub(super) struct Snapshots {
     kept: Vec<Snapshot>,
     /// The number of the first of them.
     first: usize,
+    /// Numbers of those that have a page, the oldest first.
+    of_page: FxHashMap<(Pid, u64), Vec<usize>>,
     /// Pages in all of them.
     pages: usize,
     looks_left: u32,
@@ -131,20 +172,18 @@ pub(super) struct Snapshots {
 
 impl Default for Snapshots {
     fn default() -> Self {
-        let (kept, unreadable) = Default::default();
-        Self { kept, first: 0, pages: 0, looks_left: LOOKS, unreadable }
+        let (kept, of_page, unreadable) = Default::default();
+        Self { kept, first: 0, of_page, pages: 0, looks_left: LOOKS, unreadable }
     }
 }
 
 impl Snapshots {
-    /// A page as an earlier walk read it, or this one.
-    pub(super) fn page(&self, used: &mut Used, pid: Pid, start: u64, leading: Leading) -> Option<Page> {
-        let of = |number: usize| self.kept.get(number.checked_sub(self.first)?);
-        let found = |number: usize| of(number)?.page(pid, start, leading).map(|page| (number, page));
-        let newest_first = (self.first..self.first + self.kept.len()).rev();
-        let (number, page) = used.last.into_iter().chain(newest_first).find_map(found)?;
-        used.last = Some(number);
-        Some(Arc::clone(page))
+    /// A page as some walk read it together with these words.
+    pub(super) fn page(&self, pid: Pid, start: u64, leading: Leading) -> Option<&Page> {
+        let newest = self.of_page.get(&(pid, start))?.iter().rev().take(MOST_READINGS);
+        let snapshots = newest.filter_map(|number| self.kept.get(number.checked_sub(self.first)?));
+        let mut found = snapshots.filter(|snapshot| snapshot.has_all(leading));
+        found.find_map(|snapshot| snapshot.pages.get(&start))
     }
 
     /// Whether a page that none has may be looked at, which counts as done then.
@@ -162,36 +201,38 @@ impl Snapshots {
         &mut self,
         used: &mut Used,
         (pid, start, leading): (Pid, u64, Leading),
-        looked: Option<Option<Page>>,
+        looked: Option<Looked>,
     ) -> Option<Page> {
         if self.pages >= MOST_PAGES || self.unreadable.len() >= MOST_PAGES {
             self.forget();
         }
-        let Some(page) = looked else {
-            self.unreadable.insert((pid, start));
-            return None;
-        };
-        let page = page?;
-        let own = used.own.and_then(|own| self.kept.get_mut(own.checked_sub(self.first)?));
-        match own.filter(|own| own.leading == leading) {
-            Some(own) => drop(own.pages.insert(start, Arc::clone(&page))),
+        let page = match looked {
+            Some(Looked::Read(page)) => page,
+            Some(Looked::Changed) => return None,
             None => {
-                used.own = Some(self.first + self.kept.len());
-                self.kept.push(Snapshot {
-                    pid,
-                    leading,
-                    pages: FxHashMap::from_iter([(start, Arc::clone(&page))]),
-                });
+                self.unreadable.insert((pid, start));
+                return None;
             }
-        }
+        };
+        let kept = Arc::clone(&page);
+        let own = used.own.and_then(|own| Some((own, self.kept.get_mut(own.checked_sub(self.first)?)?)));
+        let number = if let Some((number, own)) = own.filter(|(_, own)| own.has_all(leading)) {
+            own.pages.insert(start, kept);
+            number
+        } else {
+            self.kept.push(Snapshot { leading, pages: FxHashMap::from_iter([(start, kept)]) });
+            self.first + self.kept.len() - 1
+        };
+        used.own = Some(number);
+        self.of_page.entry((pid, start)).or_default().push(number);
         self.pages += 1;
-        used.last = used.own;
         Some(page)
     }
 
     fn forget(&mut self) {
         self.first += self.kept.len();
         self.kept.clear();
+        self.of_page.clear();
         self.pages = 0;
         self.unreadable.clear();
     }
@@ -223,9 +264,9 @@ mod tests {
         used: &mut Used,
         start: u64,
         by: Word,
-        look: impl FnOnce() -> Option<Option<Page>>,
+        look: impl FnOnce() -> Option<Looked>,
     ) -> Option<Page> {
-        snapshots.page(used, PID, start, [by; 2]).or_else(|| {
+        snapshots.page(PID, start, [by; 2]).cloned().or_else(|| {
             snapshots.begin_look(used, PID, start).then_some(())?;
             snapshots.keep(used, (PID, start, [by; 2]), look())
         })
@@ -247,7 +288,8 @@ mod tests {
                 }
                 Some(())
             });
-            assert_eq!(looked, Some(is_believed.then(|| Arc::new([1; PAGE_SIZE]))));
+            let read = Looked::Read(Arc::new([1; PAGE_SIZE]));
+            assert_eq!(looked, Some(if is_believed { read } else { Looked::Changed }));
             let all = [LEADING.address, short.address, NEXT, LEADING.address, short.address];
             assert!(all.starts_with(&asked) && (asked.len() == 5 || !is_believed), "{asked:x?}");
         }
@@ -259,7 +301,7 @@ mod tests {
             })
         };
         assert_eq!([unreadable(NEXT), unreadable(LEADING.address)], [None, None]);
-        assert!(unreadable(0).unwrap().is_some());
+        assert!(matches!(unreadable(0), Some(Looked::Read(_))));
     }
 
     /// Two stacks by turns, of which both begin at the same place: none has the other's page, whichever came first.
@@ -269,8 +311,9 @@ mod tests {
         let [one, other] = [LEADING, Word { value: 77, ..LEADING }];
         let [of_one, of_other] = [1, 2].map(|value| page_of(move |_| value));
         for (word, page) in [(one, &of_one), (other, &of_other)] {
-            let told =
-                walk(&mut snapshots, &mut Used::default(), NEXT, word, || Some(Some(Arc::clone(page))));
+            let told = walk(&mut snapshots, &mut Used::default(), NEXT, word, || {
+                Some(Looked::Read(Arc::clone(page)))
+            });
             assert_eq!(told.as_ref(), Some(page));
         }
         for (word, page) in [(one, &of_one), (other, &of_other), (one, &of_one)] {
@@ -279,42 +322,63 @@ mod tests {
         }
         // One that is gone, and is there again: the first look says nothing of the second.
         let third = Word { value: 99, ..LEADING };
-        assert_eq!(walk(&mut snapshots, &mut Used::default(), NEXT, third, || Some(None)), None);
-        let told = walk(&mut snapshots, &mut Used::default(), NEXT, third, || Some(Some(page_of(|_| 3))));
+        assert_eq!(walk(&mut snapshots, &mut Used::default(), NEXT, third, || Some(Looked::Changed)), None);
+        let told =
+            walk(&mut snapshots, &mut Used::default(), NEXT, third, || Some(Looked::Read(page_of(|_| 3))));
         assert!(told.is_some());
+    }
+
+    /// A page of many words, each its page's address and its place.
+    fn numbered(start: u64) -> Page {
+        page_of(move |word| start + word)
+    }
+
+    fn word(start: u64, word: u64) -> Word {
+        Word { address: start + 8 * word, value: start + word, is_long: true }
     }
 
     /// A walk from further out finds its own words on a page that another one has read.
     #[test]
-    fn what_one_walk_has_read_serves_those_that_begin_in_it() {
+    fn what_one_walk_has_read_serves_those_that_come_to_it() {
         let mut snapshots = Snapshots::default();
         let mut used = Used::default();
-        let pages = [0x6000, 0x7000, 0x8000].map(|start| (start, page_of(move |word| start + word)));
-        for (start, page) in &pages {
-            let look = || Some(Some(Arc::clone(page)));
-            assert!(walk(&mut snapshots, &mut used, *start, LEADING, look).is_some());
+        let mut by = LEADING;
+        for start in [0x6000, 0x7000, 0x8000] {
+            let look = || Some(Looked::Read(numbered(start)));
+            assert_eq!(walk(&mut snapshots, &mut used, start, by, look), Some(numbered(start)));
+            by = word(start, 9);
         }
-        let inside = |value: u64| Word { address: 0x7000 + 8 * 5, value, is_long: true };
-        let told =
-            walk(&mut snapshots, &mut Used::default(), 0x8000, inside(0x7005), || panic!("it is there"));
-        assert_eq!(told.as_ref(), Some(&pages[2].1));
+        let other = |snapshots: &mut _, start, by| {
+            walk(snapshots, &mut Used::default(), start, by, || Some(Looked::Changed))
+        };
+        assert_eq!(other(&mut snapshots, 0x8000, word(0x7000, 5)), Some(numbered(0x8000)));
         // Another value is of another time.
-        assert_eq!(walk(&mut snapshots, &mut Used::default(), 0x8000, inside(0x7006), || Some(None)), None);
+        assert_eq!(other(&mut snapshots, 0x8000, Word { value: 1, ..word(0x7000, 5) }), None);
         // Nor is it of another process.
-        assert_eq!(snapshots.page(&mut Used::default(), Pid(8), 0x8000, [LEADING; 2]), None);
+        assert_eq!(snapshots.page(Pid(8), 0x8000, [LEADING; 2]), None);
+
+        // What led elsewhere reads the first page itself, and goes on in what was read.
+        let mut used = Used::default();
+        let elsewhere = Word { address: 0x5800, value: 1, is_long: true };
+        let look = || Some(Looked::Read(numbered(0x6000)));
+        assert!(walk(&mut snapshots, &mut used, 0x6000, elsewhere, look).is_some());
+        let look = || panic!("it is there");
+        assert!(walk(&mut snapshots, &mut used, 0x7000, word(0x6000, 9), look).is_some());
     }
 
-    /// What two walks have read by the same words may be of two times: they are not taken together.
+    /// Two walks that the same words have led, each to one page: of two times, of which the second page's is not the first one's.
     #[test]
-    fn each_walk_has_its_own() {
+    fn pages_of_two_times_are_not_taken_together() {
         let mut snapshots = Snapshots::default();
-        for (start, value) in [(0x6000, 1), (0x7000, 2)] {
-            let look = || Some(Some(page_of(|_| value)));
-            assert!(walk(&mut snapshots, &mut Used::default(), start, LEADING, look).is_some());
-        }
-        // It leads from the first page, which was read alone.
-        let from_first = Word { address: 0x6008, value: 1, is_long: true };
-        assert_eq!(walk(&mut snapshots, &mut Used::default(), 0x7000, from_first, || Some(None)), None);
+        let look = || Some(Looked::Read(numbered(0x6000)));
+        assert!(walk(&mut snapshots, &mut Used::default(), 0x6000, LEADING, look).is_some());
+        // Beyond it, by words that were on the first page then.
+        let later = Word { value: 7, ..word(0x6000, 9) };
+        let look = || Some(Looked::Read(numbered(0x7000)));
+        assert!(walk(&mut snapshots, &mut Used::default(), 0x7000, later, look).is_some());
+        let mut used = Used::default();
+        assert!(walk(&mut snapshots, &mut used, 0x6000, LEADING, || panic!("it is there")).is_some());
+        assert_eq!(walk(&mut snapshots, &mut used, 0x7000, word(0x6000, 9), || Some(Looked::Changed)), None);
     }
 
     #[test]
@@ -327,7 +391,7 @@ mod tests {
             for page in 0..200 {
                 walk(&mut snapshots, &mut used, NEXT + page * PAGE_SIZE as u64, by, || {
                     looks += 1;
-                    Some(Some(page_of(|_| 0)))
+                    Some(Looked::Read(page_of(|_| 0)))
                 });
             }
             assert!(snapshots.pages <= MOST_PAGES);
@@ -336,7 +400,7 @@ mod tests {
         snapshots.end_round();
         assert_eq!(snapshots.pages, 0);
         assert!(
-            walk(&mut snapshots, &mut Used::default(), NEXT, LEADING, || Some(Some(page_of(|_| 0))))
+            walk(&mut snapshots, &mut Used::default(), NEXT, LEADING, || Some(Looked::Read(page_of(|_| 0))))
                 .is_some()
         );
 

@@ -2,7 +2,7 @@
 
 mod end;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::thread;
@@ -116,6 +116,8 @@ pub struct Session {
     second_look: Option<Instant>,
     /// CPUs that came online, of which something is missing.
     cpus_added: u64,
+    /// CPUs that came online and are not recorded, with why not.
+    cpus_failed: BTreeMap<u32, SessionError>,
     /// Those of which all is recorded, and only not what ran.
     cpus_untold: u64,
     /// Descendants of recorded processes that could not be followed.
@@ -247,6 +249,7 @@ impl Session {
             wakes: Vec::new(),
             second_look: None,
             cpus_added: 0,
+            cpus_failed: BTreeMap::new(),
             cpus_untold: 0,
             not_followed: 0,
             first_sample: None,
@@ -535,12 +538,14 @@ impl Session {
         }
         self.checked = Instant::now();
         for cpu in online_cpus().unwrap_or_default() {
-            match self.cover(cpu) {
+            let covered = self.cover(cpu);
+            self.cpus_failed.remove(&cpu);
+            match covered {
                 Ok(Lacked::Nothing) => {}
                 Ok(Lacked::Sideband) => self.cpus_untold += 1,
                 Ok(Lacked::Records) => self.cpus_added += 1,
                 // It is tried again the next time.
-                Err(error) => log::warn!("CPU {cpu} came online and can't be sampled yet: {error}"),
+                Err(error) => drop(self.cpus_failed.insert(cpu, error)),
             }
         }
         if self.recorder.has_gaps() {

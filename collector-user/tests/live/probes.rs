@@ -281,15 +281,26 @@ fn that_forks_may_have_calls_untold_is_told() {
     assert!(!told(r#"exec "$0""#));
 }
 
+/// Where the second instruction of a program's `work` is, as linked, as objdump has it.
+fn second_instruction(program: &Path) -> u64 {
+    let listing = Command::new("objdump").args(["-d", "--no-show-raw-insn"]).arg(program).output().unwrap();
+    let listing = String::from_utf8(listing.stdout).unwrap();
+    let (_, function) = listing.split_once("<work>:\n").unwrap();
+    let (address, _) = function.lines().nth(1).unwrap().trim().split_once(':').unwrap();
+    u64::from_str_radix(address, 16).unwrap()
+}
+
 #[test]
 fn what_can_not_be_probed_is_told_in_a_line() {
-    let Some(_live) = live("what_can_not_be_probed_is_told_in_a_line") else { return };
+    let test = "what_can_not_be_probed_is_told_in_a_line";
+    let Some(_live) = live_with(test, &["objdump"]) else { return };
     let folder = folder();
     let program = probed(folder.path(), "probed", &[]);
     let text = folder.path().join("text");
     fs::write(&text, "#!/bin/sh\n").unwrap();
     let lld = lld(folder.path());
     let packed = probed(folder.path(), "packed", &[&lld, "-fuse-ld=lld", "-Wl,-z,noseparate-code"]);
+    let behind = second_instruction(&program);
     let (program, text, packed) = (program.display(), text.display(), packed.display());
     let before = registered();
     let mut cases = vec![
@@ -307,6 +318,11 @@ fn what_can_not_be_probed_is_told_in_a_line() {
         (format!("uprobe:{program}:work+0x4000"), 2, "the function's size is the bound"),
         (format!("uprobe:{program}:0x7fffffff"), 2, "is not in the code of"),
         (format!("uprobe:{program}:work+1"), 2, "is inside of an instruction"),
+        (
+            format!("uretprobe:{program}:{behind:#x}"),
+            2,
+            "name a function, or probe the place itself by uprobe:",
+        ),
         (format!("uprobe:{program}:work(arg1:str)"), 2, "`arg1` is in the place of argument 0"),
         (format!("uprobe:{program}:chosen"), 2, "(an ifunc)"),
         (format!("uprobe:{program}:work(a:i32) /b == 1/"), 2, "the filter of"),

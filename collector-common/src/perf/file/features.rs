@@ -219,10 +219,13 @@ impl Features {
         self.sections.retain(|(known, _)| *known != feature);
     }
 
-    /// One that comes again replaces the one before.
+    /// One that comes again replaces the one before. There are no more than a header has bits for (`HEADER_FEAT_BITS`).
     pub(super) fn add(&mut self, feature: Feature, bytes: Vec<u8>) {
+        const BITS: u32 = 256;
         self.remove_section(feature);
-        self.sections.push((feature, bytes));
+        if feature.0 < BITS {
+            self.sections.push((feature, bytes));
+        }
     }
 
     /// All sections as they are, also those that are not known here.

@@ -512,7 +512,9 @@ impl<R: Read> FileReader<R> {
             }
             UserRecord::HeaderFeature(HeaderFeature { feature, section }) => {
                 self.features.add(feature, section.to_cow().into_owned());
-                self.name_events();
+                if feature == Feature::EVENT_DESC {
+                    self.name_events();
+                }
             }
             _ => {}
         }

@@ -122,6 +122,9 @@ impl Session {
             "records of scenarios are not in the perf.data, which has no place for them: times off, locks, calls, memory",
         );
         warn(self.sideband.malformed(), "records of the sideband could not be read");
+        let failed = self.cpus_failed.iter();
+        warnings
+            .extend(failed.map(|(cpu, error)| format!("CPU {cpu} came online and is not recorded: {error}")));
         warnings
     }
 }

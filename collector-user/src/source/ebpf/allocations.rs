@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::thread;
+use std::os::fd::AsRawFd as _;
 use std::time::Instant;
 
 use aya::Ebpf;
@@ -20,6 +19,7 @@ use collector_common::wire::{
 use rustix::fs::fstat;
 
 use super::attached::Attached;
+use super::links::Links;
 use super::load::{self, Level, LoadError};
 use super::multi_probe::MultiProbe;
 use super::object::object;
@@ -98,7 +98,7 @@ const AT_BEGIN: [&str; 11] = [
 /// What is at the functions.
 enum Programs {
     /// One program for all of them, and where it is attached.
-    One(MultiProbe, Vec<OwnedFd>),
+    One(MultiProbe, Links),
     /// One for each shape, with where they are attached.
     ByShape(Vec<(&'static str, UProbeLinkId)>),
 }
@@ -150,7 +150,7 @@ impl Allocations {
             Programs::One(program, links) => {
                 let asked: Vec<_> = functions.iter().map(|it| (it.offset, cookie(it))).collect();
                 match program.attach_to_file(file, &asked) {
-                    Ok(link) => links.push(link),
+                    Ok(link) => links.0.push(link),
                     Err(error) => {
                         log::info!("functions of an allocator can't be probed: {error}");
                         return functions.len();
@@ -203,7 +203,7 @@ impl Part for Allocations {
     fn loaded(&mut self, ebpf: &mut Ebpf) -> Result<(), LoadError> {
         if let Some(object) = object().filter(|_| self.level.has_uprobe_session()) {
             let program = MultiProbe::load(ebpf, object, Functions::File, ONE)?;
-            self.programs = Programs::One(program, Vec::new());
+            self.programs = Programs::One(program, Links::default());
             return Ok(());
         }
         self.names().try_for_each(|name| {
@@ -228,10 +228,7 @@ impl Part for Allocations {
     fn stopped(&mut self, ebpf: &mut Ebpf) -> io::Result<()> {
         self.seconds = self.started.map_or(0.0, |started| started.elapsed().as_secs_f64());
         match &mut self.programs {
-            // The kernel waits for each until nobody is in it, a tenth of a second or more: so that the waits may overlap.
-            Programs::One(_, links) => thread::scope(|scope| {
-                links.drain(..).for_each(|link| drop(scope.spawn(|| drop(link))));
-            }),
+            Programs::One(_, links) => drop(std::mem::take(links)),
             Programs::ByShape(links) => {
                 for (name, link) in links.drain(..) {
                     let program = load::program::<UProbe>(ebpf, name).map_err(io::Error::other)?;

@@ -12,6 +12,7 @@ mod calls;
 mod faults;
 mod functions;
 mod kernel_locks;
+mod links;
 mod lives;
 mod load;
 mod mapped;

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use aya::Ebpf;
-use aya::maps::{CgroupArray, HashMap, MapData, PerCpuArray, RingBuf};
+use aya::maps::{CgroupArray, HashMap, MapData, MapError, PerCpuArray, RingBuf};
 use aya::programs::{PerfEvent as PerfEventProgram, UProbe};
 use aya::sys::Stats;
 use aya_log::EbpfLogger;
@@ -378,8 +378,11 @@ impl Source for Sampler {
         const NEW: u64 = 1;
         let map = self.ebpf.map_mut("PROCESSES").filter(|_| self.follows);
         if let Some(mut processes) = map.and_then(|map| HashMap::<_, u32, u64>::try_from(map).ok()) {
-            // There is room for thousands; what is too much is counted where a fork finds no room.
-            let _ = processes.insert(pid, NAMED_PROCESS, NEW);
+            match processes.insert(pid, NAMED_PROCESS, NEW) {
+                Err(MapError::SyscallError(error))
+                    if error.io_error.kind() == io::ErrorKind::AlreadyExists => {}
+                inserted => inserted.map_err(io::Error::other)?,
+            }
         }
         Ok(())
     }
@@ -405,7 +408,7 @@ fn unopened(cpu: u32, error: io::Error) -> LoadError {
 fn set_targets(ebpf: &mut Ebpf, targets: &Targets) -> Result<(), LoadError> {
     let step = |what: &str| {
         let what = what.to_owned();
-        move |error: aya::maps::MapError| LoadError::step(what, error)
+        move |error: MapError| LoadError::step(what, error)
     };
     if let Some(map) = ebpf.map_mut("PROCESSES").filter(|_| targets.follows_processes()) {
         let mut processes: HashMap<_, u32, u64> = HashMap::try_from(map).map_err(step("map PROCESSES"))?;

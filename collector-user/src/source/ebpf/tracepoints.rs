@@ -11,6 +11,7 @@ use collector_common::wire::{Counter, SampleFlags, SampleHeader, Tracepoint, Tra
 use perf_event_open_sys::bindings::{PERF_TYPE_TRACEPOINT, perf_event_attr};
 
 use super::attached::Attached;
+use super::links::Links;
 use super::load::{self, LoadError};
 use super::part::{Ended, Part};
 use crate::source::{Account, EventIndex, EventRequest, Targets, Trigger};
@@ -192,27 +193,6 @@ impl Part for Tracepoints {
             ledger.lose(LossCause::NotRun, left_out);
         }
         Ok(())
-    }
-}
-
-/// What keeps the program attached. To let go of one takes the kernel tens of milliseconds, most of which several share.
-#[derive(Default)]
-struct Links(Vec<OwnedFd>);
-
-impl Drop for Links {
-    fn drop(&mut self) {
-        const AT_ONCE: usize = 16;
-        let share = self.0.len().div_ceil(AT_ONCE).max(1);
-        let mut links = std::mem::take(&mut self.0).into_iter();
-        std::thread::scope(|scope| {
-            for _ in 0..AT_ONCE {
-                let shared: Vec<OwnedFd> = links.by_ref().take(share).collect();
-                if !shared.is_empty() {
-                    // Where there is no room for a thread, they are let go of here.
-                    let _ = std::thread::Builder::new().spawn_scoped(scope, || drop(shared));
-                }
-            }
-        });
     }
 }
 
