@@ -18,6 +18,9 @@ use crate::perf::{Attr, ByteOrder, Bytes, Misc, RawRecord, RecordKind, records};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Feature(pub u32);
 
+/// Bits for features in the header (`HEADER_FEAT_BITS`).
+pub(super) const FEATURE_BITS: u32 = 256;
+
 #[expect(missing_docs, reason = "the names are perf's; `Features` says what is in them")]
 impl Feature {
     pub const TRACING_DATA: Self = Self(1);
@@ -219,13 +222,10 @@ impl Features {
         self.sections.retain(|(known, _)| *known != feature);
     }
 
-    /// One that comes again replaces the one before. There are no more than a header has bits for (`HEADER_FEAT_BITS`).
+    /// One that comes again replaces the one before.
     pub(super) fn add(&mut self, feature: Feature, bytes: Vec<u8>) {
-        const BITS: u32 = 256;
         self.remove_section(feature);
-        if feature.0 < BITS {
-            self.sections.push((feature, bytes));
-        }
+        self.sections.push((feature, bytes));
     }
 
     /// All sections as they are, also those that are not known here.

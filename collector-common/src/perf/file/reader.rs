@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 
 use super::events::Events;
+use super::features::FEATURE_BITS;
 use super::section::{Apart, Section, exactly};
 use super::unpack::{Damaged, Unpacker};
 use super::{
@@ -510,7 +511,8 @@ impl<R: Read> FileReader<R> {
                 let source = AttrError::CutOff { size, len: raw.body.len() };
                 return Err(FileError::Attr { at: self.at, source });
             }
-            UserRecord::HeaderFeature(HeaderFeature { feature, section }) => {
+            // There are no more than a header has bits for.
+            UserRecord::HeaderFeature(HeaderFeature { feature, section }) if feature.0 < FEATURE_BITS => {
                 self.features.add(feature, section.to_cow().into_owned());
                 if feature == Feature::EVENT_DESC {
                     self.name_events();

@@ -10,6 +10,7 @@
 
 use std::io::{Seek, SeekFrom, Write};
 
+use super::features::FEATURE_BITS;
 use super::reader::{MAGIC, payload_size};
 use super::section::{Section, write_count, write_string};
 use super::{Feature, Features, FileEvent, FileWriteError};
@@ -18,9 +19,6 @@ use crate::perf::{Attr, ByteOrder, Bytes, Misc, ParseConfig, Parsed, RawRecord, 
 
 /// Bytes of `struct perf_file_header`, before the records.
 const HEADER: u64 = 104;
-
-/// Bits for features in the header.
-const FEATURE_BITS: u32 = 256;
 
 /// `PERF_ATTR_SIZE_VER0` to `VER9`.
 const ATTR_SIZES: [usize; 10] = [64, 72, 80, 96, 104, 112, 120, 128, 136, 144];
