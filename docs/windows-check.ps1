@@ -84,7 +84,7 @@ function Collect([string[]] $arguments) {
 }
 
 # The lines of a file of JSON lines that are samples or events: $most of them at most, as PowerShell takes its time with each.
-function Happened([string] $file, [int] $most = 50000) {
+function Happened([string] $file, [int] $most = [int]::MaxValue) {
     Get-Content -Encoding UTF8 $file | Where-Object { $_ -match '^\{"type":"(sample|event)"' } | Select-Object -First $most |
         ForEach-Object { ConvertFrom-Json $_ }
 }
@@ -447,7 +447,7 @@ try {
                     $kind = $scenarios[$scenario]
                     if ($kind) {
                         $told = Collect @('-s', $scenario, '-p', "$($worker.Id)", '-d', '2s', '-o', $file)
-                        $own = @(Happened $file | Where-Object { $_.event -eq $kind -or $_.event -like "*/$kind" })
+                        $own = @(Happened $file 20000 | Where-Object { $_.event -eq $kind -or $_.event -like "*/$kind" })
                         Need ($own.Count -gt 0) "no $kind`n$told"
                         Need (-not ($own | Where-Object { $_.process -notmatch 'powershell|conhost' })) 'of other processes'
                     } else {

@@ -7,7 +7,7 @@ use crate::ids::Nanos;
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// By itself, with this code: up to 255 on Linux. Windows' has 32 bits, and is a status (`NTSTATUS`) from `0xc0000000` on, where an exception
+    /// By itself, with this code: up to 255 on Linux. Windows' has 32 bits, and is a status (`NTSTATUS`) where an exception or another program
     /// ended it.
     Code(u32),
     /// By a signal of this number.

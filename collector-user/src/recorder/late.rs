@@ -184,6 +184,7 @@ impl LateMemory {
     }
 }
 
+/// The memory of a process, which stays open for the next question about the same one.
 fn memory_of(open: &mut Option<(Owner, File)>, owner: Owner) -> Option<&File> {
     if open.as_ref().is_none_or(|(open, _)| *open != owner) {
         let mut folders = procfs::folders(owner.pid, owner.thread);

@@ -64,7 +64,7 @@ impl Word {
 /// there is one alone.
 pub(super) type Leading = [Word; 2];
 
-/// What a look at a page was for.
+/// What became of a look at a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Looked {
     /// The words that lead there were as they are to be, before and behind.
@@ -111,7 +111,7 @@ pub(super) fn look(
     Some(if are_there(&mut read)? { Looked::Read(Arc::new(page)) } else { Looked::Changed })
 }
 
-/// A number below a page's size for words, so that a question tells by which ones it is asked.
+/// A number below a page's size, by which a question for a page tells which words lead there.
 pub(super) fn digest(leading: Leading) -> u64 {
     let words = leading.iter().flat_map(|word| [word.address, word.value]);
     let mixed = words

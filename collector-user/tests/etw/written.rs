@@ -160,7 +160,7 @@ fn events_are_the_same_in_all_formats() {
         assert_eq!(come_back(folder, name, count), 0);
         let page = fs::read_to_string(folder.join(&html)).unwrap();
         assert!(page.contains("<html") && page.ends_with("</html>\n"), "{file}");
-        // What Windows says of the file's own session is no event of it that a profile shows.
+        // It has samples alone, if any: it is read all the same.
         collector(folder, &["report", &pprof]);
     }
 }

@@ -13,12 +13,13 @@ use super::short::short;
 /// Longest name that is demangled, and longest name that comes out.
 const MAX_LENGTH: usize = 64 << 10;
 
-/// Depth of nesting that is followed.
+/// Depth of nesting that is written out.
 const MAX_DEPTH: u32 = 160;
 
 /// Depth that C++ names are parsed to: those of names and types alone, those with expressions, and those with many of the operators that
 /// are parsed twice. The parser tries what may follow in turn, at each depth anew: what is none of it in the end costs twice as much for each two to
-/// nine levels more, a tenth of a second with these, years with 160. Of 400,000 names of libraries 99 % are within them.
+/// nine levels more. The worst of some 900,000 such texts took 0.15 s with these; with 160 some do not end. Of 400,000 names of LLVM, clang, Node.js,
+/// the JVM and others 98.4 % are parsed so, and 99.9 % with 160.
 const PLAIN_DEPTH: u32 = 96;
 const EXPRESSION_DEPTH: u32 = 64;
 const TWICE_DEPTH: u32 = 24;
@@ -109,17 +110,20 @@ fn depth_of(name: &str) -> u32 {
 }
 
 /// Whether nothing in a name begins an expression or has one: `X`, literals, arrays, `decltype`, `noexcept`, vectors. Identifiers, which have
-/// their length before them, are passed over where a number can be nothing else.
+/// their length before them, are passed over where a number can be nothing else: not behind what may have a number of its own, as constructors
+/// (`C1`), substitutions (`S1_`) and unnamed types (`Ut1_`) have.
 fn is_plain(name: &[u8]) -> bool {
+    const MAY_HAVE_NUMBERS: &[u8] = b"STCDEhnptv_";
     let mut rest = name;
     let mut before = b'Z';
     while let [first, behind @ ..] = rest {
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        if digits > 0 && !b"ST_hvE".contains(&before) {
+        if digits > 0 {
             let number = rest.iter().take(digits).fold(0_usize, |number, digit| {
                 number.saturating_mul(10).saturating_add(usize::from(digit - b'0'))
             });
-            rest = rest.get(digits.saturating_add(number)..).unwrap_or_default();
+            let identifier = if MAY_HAVE_NUMBERS.contains(&before) { 0 } else { number };
+            rest = rest.get(digits.saturating_add(identifier)..).unwrap_or_default();
             before = b' ';
             continue;
         }
@@ -215,6 +219,8 @@ mod tests {
             // What stands behind a number that is no length is looked at.
             ("_ZZ1fvENKUlvE9_XclEv", false),
             ("_Z1fIT9_XE", false),
+            ("_ZN1aC19XE", false),
+            ("_ZN1aUt9_XE", false),
         ] {
             assert_eq!(is_plain(name.as_bytes()), is_plain_name, "{name}");
         }
