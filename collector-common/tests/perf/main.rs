@@ -5,6 +5,7 @@ mod attr;
 mod files;
 mod known;
 mod layout;
+mod ordered;
 mod peers;
 mod recorded;
 mod report;

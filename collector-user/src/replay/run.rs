@@ -190,7 +190,8 @@ impl<R: Read> Replay<R> {
         }
         let file = records.file();
         let missing_features = file.missing_features().cloned();
-        let end = End { cut_off, is_unfinished: file.is_unfinished(), missing_features };
+        let out_of_order = records.out_of_order();
+        let end = End { cut_off, is_unfinished: file.is_unfinished(), missing_features, out_of_order };
         taking.finish(file.features(), origin.is_dated.then_some(origin.written), &end)
     }
 }

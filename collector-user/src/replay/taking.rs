@@ -54,6 +54,8 @@ pub(super) struct End {
     pub(super) is_unfinished: bool,
     /// What is not there of the features behind its records.
     pub(super) missing_features: Option<MissingFeatures>,
+    /// Records that came behind younger ones.
+    pub(super) out_of_order: u64,
 }
 
 impl End {
@@ -62,7 +64,14 @@ impl End {
         let unfinished = self.is_unfinished.then(|| UNFINISHED.to_owned());
         let cut_off = self.cut_off.as_ref().map(|error| format!("the end is missing: {error}"));
         let features = self.missing_features.as_ref().map(MissingFeatures::to_string);
-        unfinished.into_iter().chain(cut_off).chain(features).collect()
+        let out_of_order = (self.out_of_order > 0).then(|| {
+            format!(
+                "{} records are read behind younger ones: the file packs more than can be held, and does not tell how far its processors \
+                 have come",
+                self.out_of_order
+            )
+        });
+        unfinished.into_iter().chain(cut_off).chain(features).chain(out_of_order).collect()
     }
 
     /// Whether samples may be missing that nothing tells of.

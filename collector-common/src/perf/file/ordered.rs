@@ -18,8 +18,19 @@ use super::reader::OwnedFileRecord;
 use super::{FileError, FileReader, FileRecord};
 use crate::perf::RecordKind;
 
+/// What is held of any file.
+const HELD: u64 = 512 << 20;
+
+/// What is held more for each byte of it: a small record takes some six times as much as it has bytes, and packed ones are mostly a third of
+/// what they are unpacked.
+const HELD_PER_BYTE: u64 = 24;
+
+/// Bytes that a record takes beside its own.
+const HELD_PER_RECORD: u64 = 64 + size_of::<OwnedFileRecord>() as u64;
+
 /// Gives out records in the order of their times. Those without a time come at once. Two rounds are held in memory;
-/// of a file without rounds and of several files, everything.
+/// of a file without rounds and of several files, everything. A file that packs more than any real one does is not held whole: its older
+/// half is given out when there is no more room, and [`Self::out_of_order`] counts what came too late for that.
 pub struct Ordered<R> {
     reader: FileReader<R>,
     waiting: BTreeMap<(u64, u64), OwnedFileRecord>,
@@ -30,6 +41,12 @@ pub struct Ordered<R> {
     /// Up to this time no older record can come.
     safe: u64,
     current: Option<OwnedFileRecord>,
+    /// Bytes that the waiting ones take, and may take of any file.
+    held: u64,
+    most_held: u64,
+    /// Up to this time records were given out that older ones could come behind.
+    given_up_to: u64,
+    out_of_order: u64,
 }
 
 impl<R: Read> Ordered<R> {
@@ -43,7 +60,22 @@ impl<R: Read> Ordered<R> {
             newest_of_last_round: 0,
             safe: 0,
             current: None,
+            held: 0,
+            most_held: HELD,
+            given_up_to: 0,
+            out_of_order: 0,
         }
+    }
+
+    /// Holds so many bytes of any file, and not 512 MiB, before more for each of its bytes.
+    #[must_use]
+    pub fn holding(self, bytes: u64) -> Self {
+        Self { most_held: bytes, ..self }
+    }
+
+    /// How many records came behind younger ones, since there was no room to hold these for longer.
+    pub fn out_of_order(&self) -> u64 {
+        self.out_of_order
     }
 
     /// The file: its events and features.
@@ -66,7 +98,9 @@ impl<R: Read> Ordered<R> {
             if let Some(first) = self.waiting.first_entry()
                 && first.key().0 <= self.safe
             {
-                return Ok(Some(first.remove()));
+                let first = first.remove();
+                self.held -= size_of_held(&first);
+                return Ok(Some(first));
             }
             let Some(record) = self.reader.next_record()? else {
                 if self.waiting.is_empty() {
@@ -91,7 +125,20 @@ impl<R: Read> Ordered<R> {
             };
             self.newest = self.newest.max(time);
             self.count += 1;
+            self.out_of_order += u64::from(time < self.given_up_to);
+            self.held += size_of_held(&owned);
             self.waiting.insert((time, self.count), owned);
+            let room = self.reader.bytes_read().saturating_mul(HELD_PER_BYTE).saturating_add(self.most_held);
+            if self.held > room
+                && let Some(&(time, _)) = self.waiting.keys().nth(self.waiting.len() / 2)
+            {
+                self.safe = self.safe.max(time);
+                self.given_up_to = self.safe;
+            }
         }
     }
+}
+
+fn size_of_held(held: &OwnedFileRecord) -> u64 {
+    HELD_PER_RECORD + (held.record.body.len() + held.payload.len()) as u64
 }

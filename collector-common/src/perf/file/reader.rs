@@ -64,6 +64,8 @@ pub struct FileReader<R> {
     /// Where in the file that is being read the current record begins, and the next one.
     at: u64,
     next_at: u64,
+    /// Bytes of records that were read, as they lie in the file.
+    bytes_read: u64,
     events: Events,
     features: Features,
     missing_features: Option<MissingFeatures>,
@@ -272,6 +274,7 @@ impl<R: Read> FileReader<R> {
             left,
             at: STREAM_HEADER,
             next_at: STREAM_HEADER,
+            bytes_read: 0,
             events: Events::default(),
             features,
             missing_features: None,
@@ -294,6 +297,11 @@ impl<R: Read> FileReader<R> {
     /// Whether there are several files. None then tells how far the others have come ([`RecordKind::FINISHED_ROUND`]).
     pub fn has_parts(&self) -> bool {
         self.parts.is_some()
+    }
+
+    /// Bytes of the records that were read so far, packed as they are.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.bytes_read
     }
 
     /// Whether the header does not say how many records there are, as of a recording that was killed, or is still being made: they are
@@ -483,6 +491,7 @@ impl<R: Read> FileReader<R> {
         self.current.payload = exactly(FilePart::Payload, behind, &mut self.reader)?;
         let all = HEADER + body + payload;
         self.next_at = at + all;
+        self.bytes_read = self.bytes_read.saturating_add(all);
         if let Some(left) = &mut self.left {
             *left = left.checked_sub(all).ok_or(cut_off(all, *left))?;
         }
