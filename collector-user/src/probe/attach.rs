@@ -230,6 +230,9 @@ impl Probe {
                 let within = path.display().to_string();
                 self.unknown(within, FUNCTION, function, near, image.functions.len())
             }
+            NoFunction::TooLong => {
+                ProbeError::Unreadable { probe: probe(), name: name(), within: path.display().to_string() }
+            }
             NoFunction::Ambiguous(names) => ProbeError::Ambiguous { probe: probe(), name: name(), names },
             NoFunction::Resolver(implementations) => {
                 ProbeError::Resolver { probe: probe(), name: name(), implementations }

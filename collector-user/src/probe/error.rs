@@ -131,6 +131,19 @@ pub enum ProbeError {
         /// Names that are like those of its implementations.
         implementations: Vec<String>,
     },
+    /// Names take too long to be made readable.
+    #[error(
+        "{probe}: whether `{name}` means a function of {within} takes too long to find out, as its names take long to be made readable: name \
+         one as the linker does (`nm -D {within}`)"
+    )]
+    Unreadable {
+        /// The probe.
+        probe: String,
+        /// The name as given.
+        name: String,
+        /// The file.
+        within: String,
+    },
     /// Several functions have the name.
     #[error("{probe}: several functions are called `{name}`: name one of {}", names.join(" or "))]
     Ambiguous {

@@ -25,6 +25,8 @@ pub(super) enum NoFunction {
     Ambiguous(Vec<String>),
     /// It only chooses one of its implementations, which have names like these.
     Resolver(Vec<String>),
+    /// To make all names readable takes longer than anybody waits.
+    TooLong,
 }
 
 /// The functions that `wanted` means: those of that linkage name, in the version that programs get who name none; else, for
@@ -32,6 +34,14 @@ pub(super) enum NoFunction {
 pub(super) fn choose<'a, 'd>(
     functions: &'a [Function<'d>],
     wanted: &str,
+) -> Result<Vec<&'a Function<'d>>, NoFunction> {
+    choose_within(functions, wanted, PATIENCE)
+}
+
+fn choose_within<'a, 'd>(
+    functions: &'a [Function<'d>],
+    wanted: &str,
+    patience: Duration,
 ) -> Result<Vec<&'a Function<'d>>, NoFunction> {
     let (name, version) = match wanted.split_once('@') {
         Some((name, version)) => (name, Some(version.trim_start_matches('@'))),
@@ -44,11 +54,11 @@ pub(super) fn choose<'a, 'd>(
         None => {}
     }
     if named.is_empty() && is_glob(wanted) {
-        named = functions.iter().filter(|it| !it.is_resolver && matches_function(wanted, it.name)).collect();
+        let matches = |it: &Function<'_>| !it.is_resolver && matches_function(wanted, it.name);
+        named = all_within(functions, patience, matches)?;
     }
     if named.is_empty() {
-        let until = Instant::now() + PATIENCE;
-        named = functions.iter().filter(|it| Instant::now() < until && is_called(it.name, wanted)).collect();
+        named = all_within(functions, patience, |it| is_called(it.name, wanted))?;
         let full: BTreeSet<Cow<'_, str>> = named.iter().map(|it| demangle(it.name)).collect();
         if full.len() > 1 {
             return Err(NoFunction::Ambiguous(
@@ -67,6 +77,23 @@ pub(super) fn choose<'a, 'd>(
     }
     named.retain(|it| !it.is_resolver);
     Ok(named)
+}
+
+/// Those that are meant, if that is known in time.
+fn all_within<'a, 'd>(
+    functions: &'a [Function<'d>],
+    patience: Duration,
+    is_meant: impl Fn(&Function<'d>) -> bool,
+) -> Result<Vec<&'a Function<'d>>, NoFunction> {
+    let until = Instant::now() + patience;
+    let mut meant = Vec::new();
+    for function in functions {
+        if Instant::now() >= until {
+            return Err(NoFunction::TooLong);
+        }
+        meant.extend(is_meant(function).then_some(function));
+    }
+    Ok(meant)
 }
 
 fn nearest(functions: &[Function<'_>], wanted: &str) -> Vec<String> {
@@ -181,5 +208,12 @@ mod tests {
             Some(NoFunction::Ambiguous(names(&["ns::f()", "ns::f(int)"])))
         );
         assert!(matches!(choose(&all, "ssl_read@V9").err(), Some(NoFunction::Unknown(_))));
+        // What the linker calls so is found without a look at how it reads.
+        let at_once = |wanted| choose_within(&all, wanted, Duration::ZERO);
+        assert!(at_once("_ZN2ns1fEi").is_ok());
+        assert_eq!(
+            [at_once("ns::only"), at_once("ns::*")].map(Result::err),
+            [(); 2].map(|()| Some(NoFunction::TooLong))
+        );
     }
 }

@@ -284,6 +284,7 @@ impl Compiler<'_> {
             let message = format!("`{}` is a number from {first} to {last}, and never {value}", test.field);
             return self.error(test.value_at, message);
         }
+        self.may_hold(test, kind)?;
         let value = match &test.asked {
             Asked::Compare(comparison, Literal::Integer(value)) => (*comparison, Number::Integer(*value)),
             Asked::Compare(comparison, Literal::Float(value)) => (*comparison, Number::Float(*value)),
@@ -303,6 +304,31 @@ impl Compiler<'_> {
         };
         let (comparison, value) = value;
         Ok(Check::Number { field, load, comparison, value })
+    }
+
+    /// Refuses what is equal to no number of a kind, or never different from one: a part of a whole one, or bits that are not compared.
+    fn may_hold(&self, test: &Test, kind: &FieldKind) -> Result<(), FilterError> {
+        let Some(values) = values(kind) else { return Ok(()) };
+        match test.asked {
+            Asked::Compare(Comparison::Equal | Comparison::NotEqual, Literal::Float(value))
+                if value.fract() != 0.0 || value < *values.start() as f64 || value > *values.end() as f64 =>
+            {
+                self.error(test.value_at, format!("`{}` is a whole number, and never {value}", test.field))
+            }
+            Asked::Masked(mask, Comparison::Equal | Comparison::NotEqual, value) => {
+                // Numbers below 0 have all bits that the field has no room for.
+                let bits = if *values.start() < 0 { mask } else { mask & *values.end() as u64 };
+                if u64::try_from(value).is_ok_and(|value| value & !bits == 0) {
+                    return Ok(());
+                }
+                let message = format!(
+                    "`{} & {mask:#x}` has bits of {bits:#x} alone, and is never {value:#x}",
+                    test.field
+                );
+                self.error(test.value_at, message)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn text<'a>(&self, test: &'a Test) -> Result<(PatternTest, &'a str), FilterError> {

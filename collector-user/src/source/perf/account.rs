@@ -78,6 +78,14 @@ impl Counts {
         }
     }
 
+    /// How many kinds were made to stand still of which not each one has a record, so that nothing tells how many samples are missing.
+    pub(super) fn throttled(&self, kinds: &[Kind]) -> u64 {
+        let sampled = |kind: &Kind| kind.index != EventIndex::CLOCK && !kind.records_each();
+        let throttled =
+            kinds.iter().zip(&self.handed_over).filter(|(kind, of)| sampled(kind) && of.was_throttled);
+        throttled.count() as u64
+    }
+
     /// A record told of lost ones.
     pub(super) fn lost_is_told(&mut self, count: u64) {
         self.told_lost += count;

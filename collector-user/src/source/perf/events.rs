@@ -288,7 +288,7 @@ impl Source for PerfEvents {
     fn close(&mut self, ledger: &mut Ledger) -> io::Result<Account> {
         let idle_after = if let Scope::Machine = self.scope { idle_times()? } else { BTreeMap::new() };
         let now = crate::clock::now();
-        let mut throttled_ns = 0;
+        let (mut throttled_ns, mut throttled) = (0, 0);
         for cpu in &self.cpus {
             let idle =
                 |times: &BTreeMap<u32, Duration>| times.get(&cpu.shared.cpu()).copied().unwrap_or_default();
@@ -301,6 +301,7 @@ impl Source for PerfEvents {
                 ledger,
             )?;
             throttled_ns += cpu.throttled.until(now);
+            throttled += cpu.counts.throttled(&self.kinds);
         }
         ledger.lose(LossCause::Throttled, throttled_ns / self.period.0.max(1));
         ledger.lose(LossCause::Malformed, self.reader.malformed());
@@ -308,8 +309,13 @@ impl Source for PerfEvents {
             self.reader.left_out(),
             "samples were of processes outside of this pid namespace, and left out: to have them, run it in the machine's",
         );
+        let throttled = (
+            throttled,
+            "events of the processor, each on one CPU, were made to stand still by the kernel, as they took too much time: samples of them are \
+             missing; give a lower -F",
+        );
         let bytes_copied = self.reader.bytes_copied();
-        Ok(Account { bytes_copied, warnings: vec![left_out], ..Account::default() })
+        Ok(Account { bytes_copied, warnings: vec![left_out, throttled], ..Account::default() })
     }
 
     fn covers(&mut self, cpu: u32) -> bool {
