@@ -40,6 +40,7 @@ pub(crate) fn windows(workspace: &Workspace, totals: &mut Totals) -> Result<()> 
         bail!("no toolchain compiles for Windows here; run `cargo xtask setup --for windows`");
     };
     let wine = Wine::ready(workspace, &CrossTarget::WINDOWS)?;
+    let _server = wine.keep_server()?;
     let folder = workspace.join("target/windows");
     let here = |mut cargo: Command| {
         cargo.args(QUICK).arg("--target-dir").arg(&folder).current_dir(workspace.top());

@@ -100,9 +100,10 @@ impl Client {
         }
         let known = self.cache.as_ref().map_or(Known::Unknown, |cache| cache.look_up(id, artifact));
         let found = match known {
-            Known::Here(file) => Some(file).filter(|file| build_id_of(file) == Some(id)),
+            Known::Here(file) if build_id_of(&file) == Some(id) => Some(file),
             Known::Nowhere => None,
-            Known::Unknown => self.ask_all(id, artifact),
+            // What is damaged is replaced.
+            Known::Here(_) | Known::Unknown => self.ask_all(id, artifact),
         };
         if found.is_none() {
             self.absent.borrow_mut().insert((id, artifact));
@@ -244,6 +245,23 @@ mod tests {
         }
         let asked = ["http://none/buildid/abcdef01/debuginfo", "http://has/buildid/abcdef01/debuginfo"];
         assert_eq!(*told.asked.lock().unwrap(), asked, "the second time, it was in the cache");
+    }
+
+    /// As when the disk was full, or the machine lost power while another client wrote.
+    #[test]
+    fn what_is_damaged_in_the_cache_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let whole = program(folder.path());
+        let cache = folder.path().join("cache");
+        let kept = cache.join("abcdef01/debuginfo");
+        fs::create_dir_all(kept.parent().unwrap()).unwrap();
+        fs::write(&kept, &whole[..100]).unwrap();
+        let answers = vec![("http://", Ok(Outcome::Whole), whole.clone())];
+        let told = Arc::new(Told { answers, ..Told::default() });
+        let id = BuildId::new(&ID).unwrap();
+        let found = client(&cache, &["http://has"], &told).find(id, Artifact::DebugInfo);
+        assert_eq!(build_id_of(&found.unwrap()), Some(id));
+        assert_eq!(fs::read(&kept).unwrap(), whole);
     }
 
     #[test]

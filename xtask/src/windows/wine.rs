@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result};
 
@@ -67,9 +67,27 @@ impl Wine {
         command
     }
 
+    /// Keeps Wine's server until what comes out is dropped. It ends some seconds after the last program, and a program that starts at that
+    /// moment is ended with it, with a status of 1 and without a word.
+    pub(super) fn keep_server(&self) -> Result<Waiting> {
+        let mut command = self.command(Path::new("cmd.exe"));
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        Ok(Waiting(command.spawn().context("Wine can't be started")?))
+    }
+
     /// Where programs run.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
+    }
+}
+
+/// A program of Wine's that waits for commands.
+pub(super) struct Waiting(Child);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // Where it can't be ended, it ends with this process, from which its commands would come.
+        let _ = self.0.kill().and_then(|()| self.0.wait());
     }
 }
 

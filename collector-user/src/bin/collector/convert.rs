@@ -128,9 +128,9 @@ impl<'a> Input<'a> {
     fn exists(path: &Path) -> anyhow::Result<()> {
         path.metadata().map_err(|error| {
             anyhow::anyhow!(
-                "{} can't be read: {error}; name a recording that `collector run -o FILE.perf.data` or `perf record` has \
-                 written",
-                path.display()
+                "{} can't be read: {error}; name a recording that is there: perf.data, {}",
+                path.display(),
+                readable()
             )
         })?;
         Ok(())
