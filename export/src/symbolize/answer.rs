@@ -3,6 +3,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::elf::SymbolError;
+
+/// Bytes of all names of one module. Those of a browser that are wanted have some millions.
+pub(super) const MOST_NAME_BYTES: usize = 64 << 20;
+
 /// A function that an address is in, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Level {
@@ -23,6 +28,10 @@ pub(super) struct Answer<'a> {
     /// By wanted address: a position in `names`.
     found: Vec<Option<u32>>,
     names: Vec<String>,
+    /// Bytes of further names that there is room for.
+    room: usize,
+    /// Names for which there was none.
+    left_out: u64,
     /// Positions among the names that are written as .NET's compiler does.
     of_dot_net: Range<usize>,
     sources: Vec<String>,
@@ -42,6 +51,8 @@ impl<'a> Answer<'a> {
             wanted,
             found: vec![None; wanted.len()],
             names: Vec::new(),
+            room: MOST_NAME_BYTES,
+            left_out: 0,
             of_dot_net: 0..0,
             sources: Vec::new(),
             lists: Vec::new(),
@@ -66,10 +77,33 @@ impl<'a> Answer<'a> {
         self.found.get(position).is_some_and(Option::is_none)
     }
 
-    /// Adds a name as the file has it, and gives its position for [`Self::set`].
-    pub(super) fn add_name(&mut self, name: String) -> u32 {
+    /// Adds a name as the file has it, and gives its position for [`Self::set`]; `None`, which is counted, where there is no room.
+    pub(super) fn add_name(&mut self, name: String) -> Option<u32> {
+        let Some(room) = self.room.checked_sub(name.len()) else {
+            self.leave_out(1);
+            return None;
+        };
+        self.room = room;
         self.names.push(name);
-        self.names.len() as u32 - 1
+        Some(self.names.len() as u32 - 1)
+    }
+
+    /// Counts names that there is no room for.
+    pub(super) fn leave_out(&mut self, names: u64) {
+        self.left_out += names;
+    }
+
+    /// How many names there was no room for.
+    pub(super) fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Tells of names for which there was no room, with those that there is none for as they read.
+    pub(super) fn had_room(&self, as_written: u64) -> Result<(), SymbolError> {
+        if self.left_out == 0 && as_written == 0 {
+            return Ok(());
+        }
+        Err(SymbolError::Names { left_out: self.left_out, as_written, limit: MOST_NAME_BYTES as u64 })
     }
 
     /// How many names there are, for [`Self::mark_dot_net`].
@@ -87,10 +121,12 @@ impl<'a> Answer<'a> {
         self.of_dot_net.contains(&name)
     }
 
-    /// Names the address at a position.
-    pub(super) fn set(&mut self, position: usize, name: u32) {
-        if let Some(found) = self.found.get_mut(position) {
-            *found = Some(name);
+    /// Names the address at a position, if there was room for the name.
+    pub(super) fn set(&mut self, position: usize, name: Option<u32>) {
+        if let Some(found) = self.found.get_mut(position)
+            && name.is_some()
+        {
+            *found = name;
         }
     }
 
@@ -124,16 +160,17 @@ impl<'a> Answer<'a> {
 
     /// Takes over the lists of functions of another answer, whose positions are these of this one.
     pub(super) fn take_lists(&mut self, other: &Answer<'_>, positions: &[usize]) {
-        let mut names: HashMap<u32, u32> = HashMap::new();
+        let mut names: HashMap<u32, Option<u32>> = HashMap::new();
         let mut sources: HashMap<u32, u32> = HashMap::new();
         let mut levels = Vec::new();
+        self.left_out += other.left_out;
         for (at, &position) in positions.iter().enumerate() {
             let Some(range) = other.list(at).and_then(|list| other.ranges.get(list)) else { continue };
             levels.clear();
             for &level in other.levels.get(range.clone()).unwrap_or_default() {
                 let name = level.name.and_then(|name| Some((name, other.names.get(name as usize)?)));
-                let name =
-                    name.map(|(id, text)| *names.entry(id).or_insert_with(|| self.add_name(text.clone())));
+                let name = name
+                    .and_then(|(id, text)| *names.entry(id).or_insert_with(|| self.add_name(text.clone())));
                 let file = level.file.and_then(|file| Some((file, other.sources.get(file as usize)?)));
                 let file = file.map(|(id, text)| *sources.entry(id).or_insert_with(|| self.add_source(text)));
                 levels.push(Level { name, file, ..level });

@@ -105,7 +105,7 @@ impl Search<'_> {
     }
 
     fn finish(self, answer: &mut Answer<'_>) {
-        let mut nearest: Option<(u64, u32)> = None;
+        let mut nearest: Option<(u64, Option<u32>)> = None;
         for (position, (&wanted, best)) in self.wanted.iter().zip(self.best).enumerate() {
             if let Some(best) = best {
                 nearest = Some((best.address, answer.add_name(readable(&best.name))));

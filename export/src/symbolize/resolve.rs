@@ -151,7 +151,7 @@ fn name_without_files(
             Ok(())
         }
         ModuleKind::Anonymous(process) | ModuleKind::Unmapped(process) => {
-            jit::name(files, module, process, places, symbols).map_err(SymbolError::from)
+            jit::name(files, module, process, places, symbols)
         }
         ModuleKind::Kernel | ModuleKind::Vdso | ModuleKind::File => Ok(()),
     }

@@ -57,10 +57,11 @@ impl Unreadable {
     pub fn message(&self, machine: &ExportMachine) -> String {
         let path = machine.string(machine.module(self.module).path);
         let lacking = match self.error {
-            SymbolError::Lines(_) => "source lines and inlined functions",
-            _ => "names",
+            SymbolError::Lines(_) => "no source lines and inlined functions",
+            SymbolError::Names { .. } => "not all names",
+            _ => "no names",
         };
-        format!("no {lacking} for {path}: {}", self.error)
+        format!("{lacking} for {path}: {}", self.error)
     }
 }
 

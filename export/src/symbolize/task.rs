@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use collector_common::record::ModuleId;
 
-use super::answer::Answer;
+use super::answer::{Answer, MOST_NAME_BYTES};
 use super::demangle::{NameForm, demangle_to};
 use super::dwarf;
 use super::elf::{self, SymbolError};
@@ -63,14 +63,9 @@ impl Task {
             }),
             Source::File => file(files, self.module, wanted, &mut answer),
         };
-        let readable = answer.names().enumerate().map(|(position, linkage)| {
-            if answer.is_dot_net(position) {
-                return Some(ahead::readable(linkage));
-            }
-            let name = demangle_to(linkage, wanted.form);
-            (name != linkage).then(|| name.into_owned())
-        });
-        Found { readable: readable.collect(), answer, outcome }
+        let (readable, as_written) = readable(&answer, wanted.form);
+        let outcome = outcome.and(answer.had_room(as_written));
+        Found { answer, readable, outcome }
     }
 
     /// The kernel's own list says what it holds now; what was removed during the recording was there before.
@@ -94,6 +89,26 @@ impl Task {
         let lines = kernel_lines(files, wanted, answer);
         listed.and(lines).and(lines_of_modules(files, wanted, answer))
     }
+}
+
+/// How all names read, where that is not as the file has them, and how many there is no room for.
+fn readable(answer: &Answer<'_>, form: NameForm) -> (Vec<Option<String>>, u64) {
+    let mut room = MOST_NAME_BYTES;
+    let mut as_written = 0;
+    let names = answer.names().enumerate().map(|(position, linkage)| {
+        let name = if answer.is_dot_net(position) {
+            Some(ahead::readable(linkage))
+        } else {
+            let name = demangle_to(linkage, form);
+            (name != linkage).then(|| name.into_owned())
+        };
+        let name = name?;
+        let left = room.checked_sub(name.len());
+        as_written += u64::from(left.is_none());
+        room = left?;
+        Some(name)
+    });
+    (names.collect(), as_written)
 }
 
 /// Lines of the kernel's own functions. Those of its modules and of BPF programs lie elsewhere; their names end in `[module]`.

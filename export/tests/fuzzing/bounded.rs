@@ -1,6 +1,7 @@
 //! Reads an input as one of the formats of other tools, and counts the memory that it takes.
 
 use std::io::{self, Cursor, Read as _};
+use std::time::{Duration, Instant};
 
 use collector_common::record::FrameId;
 use export::import::{ImportFormat, Imported};
@@ -11,6 +12,10 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// As far as the bytes of what is compressed are counted: what is larger may hold no more than what has so many.
 const MOST: u64 = 256 << 20;
+
+/// What has no bytes takes no longer, instrumented or not, and so much more what has a byte.
+const MOST_TIME: Duration = Duration::from_secs(5);
+const PER_BYTE: Duration = Duration::from_micros(4);
 
 /// How many bytes there are to read.
 fn plain_len(input: &[u8]) -> u64 {
@@ -39,8 +44,11 @@ impl io::Write for Counted {
 
 /// Reads all of the input. Out: whether it is of the format.
 pub(crate) fn run(format: &dyn ImportFormat, input: &[u8], fixed_memory: u64, per_byte: u64) -> bool {
-    let most = fixed_memory + plain_len(input) * per_byte;
+    let plain_len = plain_len(input);
+    let most = fixed_memory + plain_len * per_byte;
+    let longest = MOST_TIME + PER_BYTE * u32::try_from(plain_len).unwrap_or(u32::MAX);
     let mut is_read = false;
+    let start = Instant::now();
     let used = allocation_counter::measure(|| {
         let Ok(Imported { machine, symbols, .. }) = format.import(&mut Cursor::new(input)) else { return };
         for sample in machine.samples().iter() {
@@ -55,6 +63,7 @@ pub(crate) fn run(format: &dyn ImportFormat, input: &[u8], fixed_memory: u64, pe
         }
         is_read = true;
     });
+    assert!(start.elapsed() < longest, "{:?}, of which {longest:?} are the bound", start.elapsed());
     assert!(used.bytes_max <= most, "{} bytes were held, {most} are the bound", used.bytes_max);
     is_read
 }

@@ -1,10 +1,11 @@
 //! What fuzzing does with an input, one file per target, each a `run(&[u8])` that panics where a promise is broken: no
-//! input panics, and memory is in proportion to the input. `fuzz/` wraps each into a libFuzzer binary; here they run over
+//! input panics, and memory and time are in proportion to the input. `fuzz/` wraps each into a libFuzzer binary; here they run over
 //! noise, over the inputs of `regressions/`, which once broke a promise, and over those of `seeds/`, with which fuzzing
 //! begins.
 
 pub(crate) mod ahead;
 pub(crate) mod bounded;
+pub(crate) mod demangle;
 pub(crate) mod dwarf;
 pub(crate) mod firefox;
 pub(crate) mod folded;

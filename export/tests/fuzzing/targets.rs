@@ -6,7 +6,8 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{
-    ahead, dwarf, firefox, folded, jfr, jitdump, kallsyms, nettrace, otlp_response, pdb, perf_map, pprof,
+    ahead, demangle, dwarf, firefox, folded, jfr, jitdump, kallsyms, nettrace, otlp_response, pdb, perf_map,
+    pprof,
 };
 
 /// What is tried.
@@ -23,11 +24,18 @@ struct Target {
     regressions: usize,
 }
 
-const TARGETS: [Target; 12] = [
+const TARGETS: [Target; 13] = [
     Target {
         name: "ahead",
         run: |input| ahead::run(input) > 50,
         begin: b"FFFFFFFF 00 11111111111111111111111111111111\nFFFFFFFE 00 1\n",
+        seeds: 1,
+        regressions: 0,
+    },
+    Target {
+        name: "demangle",
+        run: |input| demangle::run(input) > 12,
+        begin: b"_Z1fIX",
         seeds: 1,
         regressions: 0,
     },

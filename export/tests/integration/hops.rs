@@ -12,12 +12,12 @@ use collector_common::ids::{Nanos, Pid, Svma, Tid};
 use collector_common::record::{
     ExportMachine, Frame, FrameFlags, Module, ModuleKind, Sample, SampleKindId, Unit,
 };
-use export::format::ExportFormat;
 use export::format::firefox::Firefox;
 use export::format::jfr::Jfr;
 use export::format::nettrace::Nettrace;
 use export::format::pprof::Pprof;
-use export::import::Imported;
+use export::format::{ExportFormat, formats};
+use export::import::{self, BEGIN, ImportFormat, Imported, importers};
 use export::symbolize::Symbols;
 
 use crate::made::Made;
@@ -99,6 +99,18 @@ fn what_others_recorded() {
 fn what_is_made() {
     let Made { machine, symbols } = Made::new();
     go("made", &machine, &symbols);
+}
+
+/// No format's files are taken for those of another.
+#[test]
+fn files_are_taken_for_what_they_are() {
+    let Made { machine, symbols } = Made::new();
+    for format in formats() {
+        let bytes = written(*format, &machine, &symbols);
+        let taken_for = import::of(&bytes[..bytes.len().min(BEGIN)]).map(ImportFormat::name);
+        let is_read = importers().iter().any(|reader| reader.name() == format.name());
+        assert_eq!(taken_for, is_read.then_some(format.name()), "{}", format.name());
+    }
 }
 
 /// Two processes with two files of the same addresses, of which no place in them is known: names are those of each file.

@@ -29,7 +29,7 @@ const START: u64 = 1_000;
 const SAMPLED: u64 = 2_000;
 const END: u64 = 2_500;
 
-fn number(mut number: u64) -> Vec<u8> {
+pub(crate) fn number(mut number: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -39,24 +39,24 @@ fn number(mut number: u64) -> Vec<u8> {
     bytes
 }
 
-fn text(text: &str) -> Vec<u8> {
+pub(crate) fn text(text: &str) -> Vec<u8> {
     [number(text.len() as u64), text.as_bytes().to_vec()].concat()
 }
 
-fn sized(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn sized(bytes: &[u8]) -> Vec<u8> {
     [&(bytes.len() as u16).to_le_bytes()[..], bytes].concat()
 }
 
-fn words(words: &[u32]) -> Vec<u8> {
+pub(crate) fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-fn block(kind: u32, content: &[Vec<u8>]) -> Vec<u8> {
+pub(crate) fn block(kind: u32, content: &[Vec<u8>]) -> Vec<u8> {
     let content = content.concat();
     [words(&[content.len() as u32 | kind << 24]), content].concat()
 }
 
-fn trace(weekday: u16) -> Vec<u8> {
+pub(crate) fn trace(weekday: u16) -> Vec<u8> {
     let date = [2025, 6, weekday, 15, 15, 6, 40, 0].map(u16::to_le_bytes).concat();
     let clock = [START, 1_000_000_000].map(u64::to_le_bytes).concat();
     block(1, &[date, clock, words(&[8, 1]), text("HardwareThreadCount"), text("4")])

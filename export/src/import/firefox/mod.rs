@@ -43,6 +43,8 @@ impl ImportFormat for Firefox {
         let has = |key: &[u8]| begin.plain.windows(key.len()).any(|bytes| bytes == key);
         begin.plain.trim_ascii_start().starts_with(b"{")
             && (has(b"\"meta\"") || has(b"\"shared\"") || has(b"\"libs\""))
+            // Speedscope's files have what their frames share, too.
+            && !has(b"\"$schema\"")
     }
 
     fn most_bytes(&self) -> u64 {

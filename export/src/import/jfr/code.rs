@@ -70,6 +70,16 @@ pub(super) struct Code {
     /// Of the chunk that is being read, by the numbers of their constants.
     stacks: HashMap<Constant, StackId>,
     methods: HashMap<Constant, Method>,
+    lines: HashMap<Constant, Compiled>,
+}
+
+/// A frame of a stack: a method with a line of it, and how it was compiled.
+#[derive(Clone, Copy, Debug)]
+struct Compiled {
+    module: ModuleId,
+    line: Line,
+    /// Into the one behind it.
+    is_inlined: bool,
 }
 
 /// A stack has more than [`DEEPEST`] functions.
@@ -82,6 +92,7 @@ impl Code {
         self.texts.begin_chunk();
         self.stacks.clear();
         self.methods.clear();
+        self.lines.clear();
     }
 
     /// The stack of an event.
@@ -111,27 +122,21 @@ impl Code {
     ) -> Result<Vec<FrameId>, TooDeep> {
         let mut frames = Vec::new();
         let mut inlined: Vec<(ModuleId, Line)> = Vec::new();
-        if let Value::List(list) = stack.get("frames") {
+        if let Value::List(list) = stack.get("frames")
+            && list.is_of_structs()
+        {
             for (frame, before) in list.into_iter().zip(0_u64..) {
                 if before >= DEEPEST {
                     return Err(TooDeep);
                 }
-                let frame_type = frame.get("type").text().unwrap_or_default();
-                let is_kernel = frame_type == "Kernel";
-                let method = self.method(machine, process, &frame.get("method"), is_kernel);
-                let number = frame.get("lineNumber").integer().unwrap_or_default();
-                let line = Line {
-                    name: method.name,
-                    linkage: method.linkage,
-                    number: u32::try_from(number).unwrap_or_default(),
-                };
+                let compiled = self.compiled(machine, process, &frame);
                 // What was inlined is in the same file as what it was inlined into.
-                if inlined.last().is_some_and(|(module, _)| *module != method.module) {
+                if inlined.last().is_some_and(|(module, _)| *module != compiled.module) {
                     frames.push(self.frame(machine, &inlined));
                     inlined.clear();
                 }
-                inlined.push((method.module, line));
-                if frame_type != "Inlined" {
+                inlined.push((compiled.module, compiled.line));
+                if !compiled.is_inlined {
                     frames.push(self.frame(machine, &inlined));
                     inlined.clear();
                 }
@@ -145,6 +150,25 @@ impl Code {
             frames.push(machine.intern_frame(Frame { module: ModuleId::KERNEL, address: Svma(0), flags }));
         }
         Ok(frames)
+    }
+
+    /// What a frame tells. One that is a constant may be on any number of stacks.
+    fn compiled(&mut self, machine: &mut ExportMachine, process: ProcessId, frame: &Value<'_>) -> Compiled {
+        let fields = frame.fields();
+        let constant = fields.and_then(|frame| frame.constant());
+        if let Some(&known) = constant.and_then(|constant| self.lines.get(&constant)) {
+            return known;
+        }
+        let frame_type = fields.map_or(StringId::EMPTY, |frame| self.texts.of(&frame, "type"));
+        let [is_kernel, is_inlined] = ["Kernel", "Inlined"].map(|of| self.texts.get(frame_type) == of);
+        let Method { module, name, linkage } = self.method(machine, process, &frame.get("method"), is_kernel);
+        let number = frame.get("lineNumber").integer().unwrap_or_default();
+        let line = Line { name, linkage, number: u32::try_from(number).unwrap_or_default() };
+        let compiled = Compiled { module, line, is_inlined };
+        if let Some(constant) = constant {
+            self.lines.insert(constant, compiled);
+        }
+        compiled
     }
 
     fn frame(&mut self, machine: &mut ExportMachine, lines: &[(ModuleId, Line)]) -> FrameId {

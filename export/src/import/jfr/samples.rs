@@ -242,13 +242,13 @@ impl Samples {
             return;
         }
         let thread = event.get("eventThread");
+        let named = self.code.texts.told(&event.fields(), "process");
         let owner = if thread.fields().is_some() {
             let constant = event.fields().constant_of("eventThread");
             TimelineOwner::Thread(self.thread(&thread, constant, event.ticks()))
-        } else if event.get("process").text().is_some() {
+        } else if named.is_some() {
             let pid = event.get("processId").unsigned().and_then(|pid| u32::try_from(pid).ok());
-            let named = self.code.texts.of(&event.fields(), "process");
-            TimelineOwner::Process(self.process(pid.unwrap_or_default(), Some(named), event.ticks()))
+            TimelineOwner::Process(self.process(pid.unwrap_or_default(), named, event.ticks()))
         } else {
             TimelineOwner::Recording
         };
@@ -278,9 +278,10 @@ impl Samples {
         let pid = thread.get("processId").unsigned().and_then(|pid| u32::try_from(pid).ok());
         let pid = pid.or(self.facts.pid).unwrap_or_default();
         // In our own files that is what a thread's group is called after.
-        let group = thread.get("group").get("name").text().unwrap_or_default();
-        let group = group.strip_suffix(&format!(" (pid {pid})"));
-        let named = group.map(|named| self.code.texts.intern(named));
+        let group = thread.fields().map(|thread| self.code.texts.within(&thread, "group", "name"));
+        let group = self.code.texts.name(group.unwrap_or_default());
+        let group = group.strip_suffix(&format!(" (pid {pid})")).map(str::to_owned);
+        let named = group.map(|named| self.code.texts.intern(&named));
         let process = self.process(pid, named, ticks);
         let texts = &mut self.code.texts;
         let names = thread.fields().map(|thread| ["javaName", "osName"].map(|name| texts.of(&thread, name)));

@@ -16,7 +16,7 @@ const LONGEST_NAME: usize = 4096;
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     strings: InternedStrings,
-    of_constants: HashMap<Constant, StringId>,
+    of_constants: HashMap<Constant, Option<StringId>>,
 }
 
 impl Texts {
@@ -27,8 +27,12 @@ impl Texts {
 
     /// A field's text; empty where it has none.
     pub(super) fn of(&mut self, fields: &Struct<'_>, name: &str) -> StringId {
-        let position = fields.kind().fields().iter().position(|field| field.name() == name);
-        position.map_or(StringId::EMPTY, |position| self.at(fields, position, 0))
+        self.told(fields, name).unwrap_or_default()
+    }
+
+    /// A field's text, where it has one.
+    pub(super) fn told(&mut self, fields: &Struct<'_>, name: &str) -> Option<StringId> {
+        self.at(fields, fields.kind().fields().iter().position(|field| field.name() == name)?, 0)
     }
 
     /// The text of the field of a field, as the name of a class.
@@ -36,17 +40,17 @@ impl Texts {
         fields.get(outer).fields().map_or(StringId::EMPTY, |fields| self.of(&fields, inner))
     }
 
-    fn at(&mut self, fields: &Struct<'_>, position: usize, depth: u32) -> StringId {
+    fn at(&mut self, fields: &Struct<'_>, position: usize, depth: u32) -> Option<StringId> {
         let constant = fields.constant_at(position);
         if let Some(&known) = constant.and_then(|constant| self.of_constants.get(&constant)) {
             return known;
         }
         let text = match fields.at(position) {
-            Value::Text(text) => self.strings.intern(&text),
+            Value::Text(text) => Some(self.strings.intern(&text)),
             Value::Struct(of) if depth < DEEPEST && of.kind().fields().len() == 1 => {
                 self.at(&of, 0, depth + 1)
             }
-            _ => StringId::EMPTY,
+            _ => None,
         };
         if let Some(constant) = constant {
             self.of_constants.insert(constant, text);

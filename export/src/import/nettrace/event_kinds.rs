@@ -21,6 +21,8 @@ pub(super) struct Kept {
 pub(super) struct EventKinds {
     /// By the type's position in the trace, which is no number that a file chooses.
     types: HashMap<u32, OfType>,
+    /// Whether there are too many kinds.
+    is_full: bool,
 }
 
 /// The kinds of a type: events that end before their fields do are of another one.
@@ -48,8 +50,8 @@ impl EventKinds {
         let known = kinds.known;
         let is_damaged = known.is_some_and(|known| !known.is_whole(event.payload));
         let kept = if is_damaged { &mut kinds.damaged } else { &mut kinds.whole };
-        if let Some(kept) = *kept {
-            return Some(kept);
+        if kept.is_some() || self.is_full {
+            return *kept;
         }
         let described = of.format();
         let is_described = described.is_some();
@@ -57,7 +59,7 @@ impl EventKinds {
         let called = name_of(of);
         let [name, provider, short_name] =
             [name(&called), &of.provider, short_name(of)].map(|text| machine.intern_string(text));
-        let kind = machine.add_event_kind(EventKind {
+        let added = machine.add_event_kind(EventKind {
             name,
             provider,
             short_name,
@@ -65,8 +67,9 @@ impl EventKinds {
             facts: of.facts,
             format: Arc::new(format.unwrap_or_default()),
             samples,
-        })?;
-        *kept = Some(Kept { kind, is_described });
+        });
+        self.is_full = added.is_none();
+        *kept = added.map(|kind| Kept { kind, is_described });
         *kept
     }
 }

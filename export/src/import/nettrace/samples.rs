@@ -62,6 +62,14 @@ struct KnownFrame {
     times: u32,
 }
 
+/// What labels say.
+#[derive(Clone, Copy)]
+struct Told {
+    attributes: AttributeListId,
+    /// The stack ends before its root.
+    is_cut: bool,
+}
+
 /// No position.
 const NONE: u32 = u32::MAX;
 
@@ -75,8 +83,12 @@ struct Samples {
     life: (u64, u32, [u64; 2]),
     /// By process's and own id, and by name: a thread may have one after another.
     threads: HashMap<(ProcessId, u64, StringId), ThreadId>,
-    /// By the position of the event's type in the trace.
-    kinds: HashMap<u32, SampleKindId>,
+    /// By the position of the event's type in the trace; `None` where there are too many.
+    kinds: HashMap<u32, Option<SampleKindId>>,
+    /// By the same: whether no samples were taken of its events.
+    are_alone: HashMap<u32, bool>,
+    /// By the position of the list of labels in the trace.
+    told_labels: HashMap<u32, Told>,
     /// What our own files tell of kinds, by name.
     told: HashMap<String, (Unit, u64)>,
     modules: HashMap<ModuleKey, ModuleId>,
@@ -116,6 +128,8 @@ impl Samples {
             life: (0, NONE, [0; 2]),
             threads: HashMap::new(),
             kinds: HashMap::new(),
+            are_alone: HashMap::new(),
+            told_labels: HashMap::new(),
             told: HashMap::new(),
             modules: HashMap::new(),
             frames: HashMap::new(),
@@ -289,7 +303,7 @@ impl Samples {
     fn kind(&mut self, event: &Event<'_>) -> Option<SampleKindId> {
         let of = event.event_type;
         if let Some(&kind) = self.kinds.get(&of.position) {
-            return Some(kind);
+            return kind;
         }
         let is_allocation = runtime::allocated(&of.provider, of.id, event.payload).is_some();
         let called = match &*of.provider {
@@ -303,13 +317,13 @@ impl Samples {
             _ if is_allocation => (Unit::Bytes, 1),
             _ => (Unit::Count, 1),
         };
-        let kind = self.kind_of_name(name(&called), unit, period)?;
-        if of.provider == SAMPLER {
+        let kind = self.kind_of_name(name(&called), unit, period);
+        if let Some(kind) = kind.filter(|_| of.provider == SAMPLER) {
             // Not whatever happened first.
             self.machine.set_main_kind(kind);
         }
         self.kinds.insert(of.position, kind);
-        Some(kind)
+        kind
     }
 
     /// The kind of this name; versions of an event are one. `None` where there are too many.
@@ -335,7 +349,8 @@ impl Samples {
             return;
         }
         let has_value = provider == universal::EVENTS;
-        let is_alone = is_alone(event.event_type);
+        let of = event.event_type;
+        let is_alone = *self.are_alone.entry(of.position).or_insert_with(|| is_alone(of));
         if provider == runtime::RUNDOWN || is_alone || event.stack().len() == 0 && !has_value {
             let is_sample = provider != runtime::RUNDOWN;
             if self.keeps_events {
@@ -361,7 +376,7 @@ impl Samples {
         };
         let Some(stack) = self.stack(event) else { return };
         let thread = self.thread(event);
-        let attributes = self.attributes(event.labels);
+        let attributes = self.labels(event).attributes;
         let cpu = cpu(event);
         let sample = Sample { time, thread, stack, cpu, kind, value, attributes };
         if self.keeps_events && !has_value {
@@ -386,7 +401,7 @@ impl Samples {
             let frame = self.frame(life, address, position == 0, event.time);
             self.stack.push(frame);
         }
-        if event.labels.iter().any(is_cut) {
+        if self.labels(event).is_cut {
             let flags = FrameFlags(FrameFlags::CUT);
             let cut = Frame { module: ModuleId::KERNEL, address: Svma(0), flags };
             self.stack.push(self.machine.intern_frame(cut));
@@ -414,7 +429,7 @@ impl Samples {
             Some(_) => {}
             None => {
                 let (thread, cpu) = (self.thread(event), cpu(event));
-                let attributes = self.attributes(event.labels);
+                let attributes = self.labels(event).attributes;
                 let record = EventRecord { time, thread, stack, cpu, kind, attributes };
                 self.machine.add_event_record(&record, &bytes);
             }
@@ -525,6 +540,19 @@ impl Samples {
             let path = machine.intern_string(name(path));
             machine.add_module(Module { kind, path, build_id })
         })
+    }
+
+    /// What labels say. Those of one list are looked at once, however many events have it.
+    fn labels(&mut self, event: &Event<'_>) -> Told {
+        if let Some(&known) = event.label_list.and_then(|list| self.told_labels.get(&list)) {
+            return known;
+        }
+        let is_cut = event.labels.iter().any(is_cut);
+        let told = Told { attributes: self.attributes(event.labels), is_cut };
+        if let Some(list) = event.label_list {
+            self.told_labels.insert(list, told);
+        }
+        told
     }
 
     fn attributes(&mut self, labels: &[Label]) -> AttributeListId {

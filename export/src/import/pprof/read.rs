@@ -61,7 +61,7 @@ impl ImportFormat for Pprof {
             let is_of_profile = match field {
                 Ok((field::SAMPLE_TYPE, Value::Bytes(part))) => {
                     types += 1;
-                    proto::ValueType::decode(part).is_ok()
+                    is_value_type(part)
                 }
                 Ok((tag, Value::Bytes(_))) => {
                     matches!(tag, field::SAMPLE..=field::STRING_TABLE | field::PERIOD_TYPE | field::COMMENT)
@@ -106,6 +106,11 @@ impl ImportFormat for Pprof {
         })?;
         reader.finish(machine, kinds)
     }
+}
+
+/// Whether a message has nothing but what a sample type has: two numbers. A trace of Perfetto begins with such a message, too, which has more.
+fn is_value_type(part: &[u8]) -> bool {
+    Fields::of(part).all(|field| matches!(field, Ok((1 | 2, Value::Number(_)))))
 }
 
 /// All fields of the profile that begins there.

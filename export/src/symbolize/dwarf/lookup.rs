@@ -148,7 +148,7 @@ fn units_of<F: Read + Seek>(file: &DebugFile<F>) -> Result<Dwarf<Bytes<'_, F>>, 
 /// Strings that were found already, by where they are.
 #[derive(Default)]
 struct Found {
-    names: HashMap<(usize, SectionId, usize, usize), u32>,
+    names: HashMap<(usize, SectionId, usize, usize), Option<u32>>,
     files: HashMap<String, u32>,
     levels: Vec<Level>,
 }
@@ -171,8 +171,8 @@ impl Found {
             self.levels.push(level);
         }
         let Some(outermost) = self.levels.last() else { return Ok(()) };
-        if let Some(name) = outermost.name.filter(|_| answer.lacks(position)) {
-            answer.set(position, name);
+        if answer.lacks(position) {
+            answer.set(position, outermost.name);
         }
         answer.set_levels(position, &self.levels);
         Ok(())
@@ -184,7 +184,7 @@ impl Found {
         answer: &mut Answer<'_>,
     ) -> Result<Level, gimli::Error> {
         let name = frame.function.as_ref().map(|function| &function.name).filter(|name| !name.is_empty());
-        let name = name.map(|name| self.name(name, answer)).transpose()?;
+        let name = name.map(|name| self.name(name, answer)).transpose()?.flatten();
         let location = frame.location.as_ref();
         let file = location.and_then(|location| location.file).map(|file| self.file(file, answer));
         let line = location.and_then(|location| location.line).unwrap_or_default();
@@ -192,12 +192,12 @@ impl Found {
         Ok(Level { name, file, line, column })
     }
 
-    /// The position of a name among those of `answer`.
+    /// The position of a name among those of `answer`, where there was room for it.
     fn name<F: Read + Seek>(
         &mut self,
         name: &Bytes<'_, F>,
         answer: &mut Answer<'_>,
-    ) -> Result<u32, gimli::Error> {
+    ) -> Result<Option<u32>, gimli::Error> {
         if let Some(&known) = self.names.get(&name.identity()) {
             return Ok(known);
         }

@@ -59,6 +59,18 @@ pub enum SymbolError {
     /// Lines and inlined functions could not be read, or not all of them.
     #[error(transparent)]
     Lines(#[from] LineError),
+    /// Names are longer than those of any real file.
+    #[error(
+        "{left_out} are left out and {as_written} are as the file has them: all are longer than the {limit} bytes of any real file"
+    )]
+    Names {
+        /// How many there was no room for.
+        left_out: u64,
+        /// How many there was no room for as they read.
+        as_written: u64,
+        /// How many bytes there is room for.
+        limit: u64,
+    },
     /// A table is larger than any real one.
     #[error("its {what} claims {size} entries, more than the {limit} of any real file")]
     TooLarge {

@@ -18,7 +18,7 @@ use object::read::elf::{FileHeader, Rel, Rela, Sym};
 use super::SymbolError;
 use super::layout::{Layout, Section};
 use super::stream::{Strings, each_entry};
-use crate::symbolize::answer::Answer;
+use crate::symbolize::answer::{Answer, MOST_NAME_BYTES};
 use crate::table::Table;
 
 /// Stubs are 16 bytes long, or 8 where a linker can do with that.
@@ -45,9 +45,13 @@ enum Callee {
 /// The wanted addresses that lie in stubs.
 #[derive(Debug, Default)]
 pub(super) struct Stubs {
-    /// Position among the wanted addresses, and name or resolver's address.
-    imports: Vec<(usize, String)>,
+    /// Position among the wanted addresses, and among the names.
+    imports: Vec<(usize, usize)>,
+    names: Vec<String>,
+    /// Position among the wanted addresses, and resolver's address.
     chosen: Vec<(usize, u64)>,
+    /// Addresses whose names there is no room for.
+    left_out: u64,
 }
 
 impl Stubs {
@@ -58,14 +62,24 @@ impl Stubs {
 
     /// Names the stubs.
     pub(super) fn name(self, resolvers: &Answer<'_>, answer: &mut Answer<'_>) {
-        let chosen = self.chosen.iter().filter_map(|&(position, resolver)| {
-            resolvers.name_at(resolver).map(|name| (position, name.to_owned()))
+        let mut add = |name: &str| {
+            let plain = name.split('@').next().unwrap_or(name);
+            answer.add_name(format!("{plain}@plt"))
+        };
+        let ids: Vec<Option<u32>> = self.names.iter().map(|name| add(name)).collect();
+        let mut of_resolvers: Table<u64, Option<u32>> = Table::default();
+        let chosen = self.chosen.iter().map(|&(position, resolver)| {
+            let id = of_resolvers.entry(resolver);
+            (position, *id.or_insert_with(|| resolvers.name_at(resolver).and_then(&mut add)))
         });
-        for (position, name) in self.imports.into_iter().chain(chosen) {
-            let plain = name.split('@').next().unwrap_or(&name);
-            let id = answer.add_name(format!("{plain}@plt"));
+        let chosen: Vec<_> = chosen.collect();
+        let imports =
+            self.imports.iter().map(|&(position, name)| (position, ids.get(name).copied().flatten()));
+        for (position, id) in imports.chain(chosen) {
             answer.set(position, id);
         }
+        answer.leave_out(self.left_out);
+        answer.leave_out(resolvers.left_out());
     }
 }
 
@@ -86,17 +100,51 @@ where
         }
     }
     let mut found = Stubs::default();
+    // By where its string is: which of the names it is, if there is one, and room for it.
+    let mut known: Table<(u64, u32), Import> = Table::default();
+    let mut room = MOST_NAME_BYTES;
     for (position, callee) in callees::<Elf, R>(layout, file, &targets)? {
-        match callee {
-            Callee::ResolvedBy(address) => found.chosen.push((position, address)),
-            Callee::Symbol { section, index } => {
-                found
-                    .imports
-                    .extend(import::<Elf, R>(layout, file, section, index)?.map(|name| (position, name)));
+        let (section, index) = match callee {
+            Callee::ResolvedBy(address) => {
+                found.chosen.push((position, address));
+                continue;
             }
+            Callee::Symbol { section, index } => (section, index),
+        };
+        let Some((strings, at)) = import::<Elf, R>(layout, file, section, index)? else { continue };
+        let import = if let Some(&import) = known.get(&(strings.offset, at)) {
+            import
+        } else {
+            let mut all = Strings::new(strings);
+            let name = all.get(file, at)?;
+            let import = match room.checked_sub(name.len()) {
+                _ if name.is_empty() => Import::Unnamed,
+                None => Import::NoRoom,
+                Some(left) => {
+                    room = left;
+                    found.names.push(String::from_utf8_lossy(name).into_owned());
+                    Import::Name(found.names.len() - 1)
+                }
+            };
+            known.insert((strings.offset, at), import);
+            import
+        };
+        match import {
+            Import::Name(name) => found.imports.push((position, name)),
+            Import::NoRoom => found.left_out += 1,
+            Import::Unnamed => {}
         }
     }
     Ok(found)
+}
+
+/// What a symbol that stubs lead to is called.
+#[derive(Clone, Copy)]
+enum Import {
+    /// By position among the names.
+    Name(usize),
+    NoRoom,
+    Unnamed,
 }
 
 fn decode<R: Read + Seek>(
@@ -252,13 +300,13 @@ fn in_slot<R: Read + Seek>(layout: &Layout, file: &mut R, slot: u64) -> Option<u
     Some(u32::from_le_bytes(word).into())
 }
 
-/// The name of a symbol that relocations of a section refer to.
-fn import<Elf, R>(
-    layout: &Layout,
+/// Where the name of a symbol is that relocations of a section refer to: the strings, and the position among them.
+fn import<'a, Elf, R>(
+    layout: &'a Layout,
     file: &mut R,
     section: usize,
     index: u32,
-) -> Result<Option<String>, SymbolError>
+) -> Result<Option<(&'a Section, u32)>, SymbolError>
 where
     Elf: FileHeader<Endian = Endianness>,
     R: Read + Seek,
@@ -276,10 +324,7 @@ where
             Ok(false)
         })?;
     }
-    let Some(name) = name else { return Ok(None) };
-    let mut strings = Strings::new(strings);
-    let name = strings.get(file, name)?;
-    Ok((!name.is_empty()).then(|| String::from_utf8_lossy(name).into_owned()))
+    Ok(name.map(|name| (strings, name)))
 }
 
 #[cfg(test)]

@@ -18,16 +18,13 @@ use object::read::elf::{FileHeader, Sym};
 use super::SymbolError;
 use super::layout::{Layout, Section};
 use super::stream::{Strings, each_entry};
-use crate::symbolize::answer::Answer;
+use crate::symbolize::answer::{Answer, MOST_NAME_BYTES};
 use crate::symbolize::choice::{Binding, reads_better};
 use crate::table::Table;
 
 /// How often a symbol may be noted for an address in one table. Real symbols hardly overlap; a made-up table in
 /// which each holds every address ends here.
 const MAX_NOTES: u64 = 1 << 26;
-
-/// Bytes of names that are kept for one table.
-const MAX_NAME_BYTES: usize = 64 << 20;
 
 /// Different names starting like `$x` that are looked at; the real ones are a handful.
 const MAX_MARKS: usize = 1 << 12;
@@ -253,10 +250,14 @@ fn name<R: Read + Seek>(
     let mut names: Table<u32, Vec<u8>> = Table::default();
     let mut read = Ok(());
     let mut kept = 0;
+    let mut is_full = false;
     for offset in offsets {
         match strings.get(file, offset) {
             Ok([]) => {}
-            Ok(name) if kept + name.len() > MAX_NAME_BYTES => break,
+            Ok(name) if kept + name.len() > MOST_NAME_BYTES => {
+                is_full = true;
+                break;
+            }
             Ok(name) => {
                 kept += name.len();
                 names.insert(offset, name.to_vec());
@@ -267,7 +268,7 @@ fn name<R: Read + Seek>(
             }
         }
     }
-    let mut ids: Table<u32, u32> = Table::default();
+    let mut ids: Table<u32, Option<u32>> = Table::default();
     for (position, ties) in picks {
         let known = ties.names().iter().filter_map(|&offset| Some((offset, names.get(&offset)?)));
         let best = known.reduce(|best, next| if reads_better(next.1, best.1) { next } else { best });
@@ -276,6 +277,8 @@ fn name<R: Read + Seek>(
                 .entry(offset)
                 .or_insert_with(|| answer.add_name(String::from_utf8_lossy(name).into_owned()));
             answer.set(position, id);
+        } else {
+            answer.leave_out(is_full.into());
         }
     }
     read

@@ -1,11 +1,10 @@
 //! The addresses of one module of code that was made at run time in, their names out: from the records of a jitdump, which know
 //! the time and the lines, else from a perf map.
 
-use std::io;
-
 use collector_common::record::{ModuleId, ProcessId};
 
 use super::super::answer::Answer;
+use super::super::elf::SymbolError;
 use super::super::files::ModuleFiles;
 use super::super::resolve::Place;
 use super::super::symbols::{Entry, Function, Symbols};
@@ -20,7 +19,7 @@ pub(in super::super) fn name(
     process: ProcessId,
     places: &[Place],
     symbols: &mut Symbols,
-) -> io::Result<()> {
+) -> Result<(), SymbolError> {
     let mut addresses: Vec<u64> = places.iter().map(|place| place.address).collect();
     addresses.dedup();
     let mut left = Vec::new();
@@ -48,7 +47,7 @@ pub(in super::super) fn name(
             symbols.set_list(place.frame, list);
         }
     }
-    read
+    read.map_err(SymbolError::from).and(answer.had_room(0))
 }
 
 /// Adds a function with the line that was told for it, or else where it begins, if that is in its name.

@@ -5,65 +5,60 @@ use super::object::Line;
 /// More steps than any real function has.
 const MAX_ROWS: usize = 1 << 16;
 
-/// Pieces of code with their lines.
-#[derive(Debug, Default)]
-pub(super) struct Rows(Vec<Row>);
-
-/// From where to where, counted from where the function begins that all this is inlined into.
+/// A piece of code with its line: from where to where, counted from where the function begins that all this is inlined into.
 #[derive(Clone, Copy, Debug)]
-struct Row {
-    start: u32,
+pub(super) struct Row {
+    pub(super) start: u32,
     end: Option<u32>,
-    line: Line,
+    pub(super) line: Line,
 }
 
-impl Rows {
-    /// Of a function that begins at a line.
-    pub(super) fn of(mut bytes: &[u8], first: Line) -> Self {
-        let mut rows: Vec<Row> = Vec::new();
-        let (mut code, mut line) = (0_u32, first);
-        while let Some(operation) = number(&mut bytes).filter(|operation| *operation != 0) {
-            let Some(operand) = number(&mut bytes) else { break };
-            match operation {
-                operation::CODE_OFFSET | operation::CHANGE_CODE_OFFSET => {
-                    code = code.wrapping_add(operand);
-                    begin(&mut rows, code, line);
-                }
-                operation::CHANGE_CODE_LENGTH => {
-                    code = code.wrapping_add(operand);
-                    end(&mut rows, code);
-                }
-                operation::CHANGE_FILE => line.file = Some(operand),
-                operation::CHANGE_LINE_OFFSET => {
-                    line.number = line.number.wrapping_add_signed(signed(operand));
-                }
-                operation::CHANGE_CODE_AND_LINE_OFFSET => {
-                    line.number = line.number.wrapping_add_signed(signed(operand >> 4));
-                    code = code.wrapping_add(operand & 0xf);
-                    begin(&mut rows, code, line);
-                }
-                operation::CHANGE_CODE_LENGTH_AND_OFFSET => {
-                    let Some(offset) = number(&mut bytes) else { break };
-                    code = code.wrapping_add(offset);
-                    begin(&mut rows, code, line);
-                    code = code.wrapping_add(operand);
-                    end(&mut rows, code);
-                }
-                operation::CHANGE_COLUMN_START => line.column = operand,
-                _ => {}
-            }
-            if rows.len() >= MAX_ROWS {
-                break;
-            }
-        }
-        Self(rows)
+impl Row {
+    /// Where it ends; where it begins, if that is not told.
+    pub(super) fn end(&self) -> u32 {
+        self.end.unwrap_or(self.start)
     }
+}
 
-    /// The line at a place, if it is in one of the pieces.
-    pub(super) fn at(&self, code: u32) -> Option<Line> {
-        let holds = |row: &&Row| row.start <= code && row.end.is_some_and(|end| code < end);
-        self.0.iter().find(holds).map(|row| row.line)
+/// The pieces of a function that begins at a line.
+pub(super) fn rows(mut bytes: &[u8], first: Line) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    let (mut code, mut line) = (0_u32, first);
+    while let Some(operation) = number(&mut bytes).filter(|operation| *operation != 0) {
+        let Some(operand) = number(&mut bytes) else { break };
+        match operation {
+            operation::CODE_OFFSET | operation::CHANGE_CODE_OFFSET => {
+                code = code.wrapping_add(operand);
+                begin(&mut rows, code, line);
+            }
+            operation::CHANGE_CODE_LENGTH => {
+                code = code.wrapping_add(operand);
+                end(&mut rows, code);
+            }
+            operation::CHANGE_FILE => line.file = Some(operand),
+            operation::CHANGE_LINE_OFFSET => {
+                line.number = line.number.wrapping_add_signed(signed(operand));
+            }
+            operation::CHANGE_CODE_AND_LINE_OFFSET => {
+                line.number = line.number.wrapping_add_signed(signed(operand >> 4));
+                code = code.wrapping_add(operand & 0xf);
+                begin(&mut rows, code, line);
+            }
+            operation::CHANGE_CODE_LENGTH_AND_OFFSET => {
+                let Some(offset) = number(&mut bytes) else { break };
+                code = code.wrapping_add(offset);
+                begin(&mut rows, code, line);
+                code = code.wrapping_add(operand);
+                end(&mut rows, code);
+            }
+            operation::CHANGE_COLUMN_START => line.column = operand,
+            _ => {}
+        }
+        if rows.len() >= MAX_ROWS {
+            break;
+        }
     }
+    rows
 }
 
 fn begin(rows: &mut Vec<Row>, code: u32, line: Line) {
@@ -123,12 +118,15 @@ mod tests {
     #[test]
     fn steps_are_pieces_of_code_with_lines() {
         let first = Line { file: Some(8), number: 15, column: 0 };
-        let rows = Rows::of(&[0x0b, 0x05, 0x04, 0x14, 0, 0], first);
-        assert_eq!([4, 5, 0x18, 0x19].map(|code| rows.at(code)), [None, Some(first), Some(first), None]);
+        let found = |bytes: &[u8], code| {
+            let rows = rows(bytes, first);
+            rows.into_iter().find(|row| (row.start..row.end()).contains(&code)).map(|row| row.line)
+        };
+        let one = |code| found(&[0x0b, 0x05, 0x04, 0x14, 0, 0], code);
+        assert_eq!([4, 5, 0x18, 0x19].map(one), [None, Some(first), Some(first), None]);
         // Two lines on at 3 bytes, one back in another file at 10, a gap from 12 to 20.
-        let rows =
-            Rows::of(&[0x0b, 0x43, 0x05, 0x18, 0x06, 0x03, 0x03, 0x07, 0x04, 0x02, 0x0c, 0x05, 0x08], first);
-        let at = |code| rows.at(code).map(|it| (it.file, it.number));
+        let steps = [0x0b, 0x43, 0x05, 0x18, 0x06, 0x03, 0x03, 0x07, 0x04, 0x02, 0x0c, 0x05, 0x08];
+        let at = |code| found(&steps, code).map(|it| (it.file, it.number));
         assert_eq!([2, 3, 9].map(at), [None, Some((Some(8), 17)), Some((Some(8), 17))]);
         assert_eq!([10, 11, 12, 19].map(at), [Some((Some(24), 16)), Some((Some(24), 16)), None, None]);
         assert_eq!([20, 24, 25].map(at), [Some((Some(24), 16)), Some((Some(24), 16)), None]);

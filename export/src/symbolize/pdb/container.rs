@@ -39,7 +39,7 @@ impl<'a, R: Read + Seek> Container<'a, R> {
             return Err(PdbError::NoPdb);
         }
         if size > MOST_DIRECTORY || u64::from(size) > length {
-            return Err(PdbError::Damaged("directory"));
+            return Err(PdbError::damaged("directory", None, 44));
         }
         // The blocks of the directory are listed in blocks that follow each other.
         let budget = length.saturating_mul(4);
@@ -51,7 +51,8 @@ impl<'a, R: Read + Seek> Container<'a, R> {
             let left = (size as usize).saturating_sub(directory.len()).min(block as usize);
             directory.extend(container.at(u64::from(number) * u64::from(block), left)?);
         }
-        container.streams = streams(&directory, block).ok_or(PdbError::Damaged("directory"))?;
+        let damaged = || PdbError::damaged("directory", None, u64::from(map) * u64::from(block));
+        container.streams = streams(&directory, block).ok_or_else(damaged)?;
         container.directory = directory;
         Ok(container)
     }
@@ -59,8 +60,9 @@ impl<'a, R: Read + Seek> Container<'a, R> {
     /// Bytes of the file.
     fn at(&mut self, offset: u64, length: usize) -> Result<Vec<u8>, PdbError> {
         let end = offset.checked_add(length as u64).filter(|end| *end <= self.length);
-        self.budget = self.budget.checked_sub(length as u64).ok_or(PdbError::Damaged("list of blocks"))?;
-        end.ok_or(PdbError::Damaged("list of blocks"))?;
+        let damaged = || PdbError::damaged("list of blocks", None, offset);
+        self.budget = self.budget.checked_sub(length as u64).ok_or_else(damaged)?;
+        end.ok_or_else(damaged)?;
         let mut bytes = vec![0; length];
         self.file.seek(SeekFrom::Start(offset))?;
         self.file.read_exact(&mut bytes)?;
@@ -89,7 +91,8 @@ impl<'a, R: Read + Seek> Container<'a, R> {
         let mut at = start;
         while at < end {
             let entry = list + 4 * (at / self.block) as usize;
-            let number = u32_at(&self.directory, entry).ok_or(PdbError::Damaged("directory"))?;
+            let damaged = || PdbError::damaged("list of blocks", Some(stream), at.into());
+            let number = u32_at(&self.directory, entry).ok_or_else(damaged)?;
             let within = at % self.block;
             let taken = (self.block - within).min(end - at);
             let offset = u64::from(number) * u64::from(self.block) + u64::from(within);
@@ -121,7 +124,7 @@ impl<'a, R: Read + Seek> Container<'a, R> {
             }
             let taken = (piece.len() - rest.len()) as u32;
             if taken == 0 {
-                return Err(PdbError::Damaged("records"));
+                return Err(PdbError::damaged("list of records", Some(stream), at.into()));
             }
             at += taken;
         }

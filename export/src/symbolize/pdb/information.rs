@@ -58,27 +58,31 @@ impl Information {
         }
         let paths = named_stream(&own, b"/names");
         let all = pdb.stream(DBI_STREAM)?;
-        let damaged = || PdbError::Damaged("list of object files");
-        let word = |at| u32_at(&all, at).ok_or_else(damaged);
+        let damaged = |at: usize| PdbError::damaged("list of object files", Some(DBI_STREAM), at as u64);
+        let word = |at| u32_at(&all, at).ok_or_else(|| damaged(at));
         if word(8)? != id.age {
             return Err(PdbError::Other);
         }
         let [objects, contributions, section_map, sources, servers, edit_and_continue, streams] =
             [word(24)?, word(28)?, word(32)?, word(36)?, word(40)?, word(52)?, word(48)?];
-        let mut rest = all.get(64..).ok_or_else(damaged)?;
-        let mut part = |size: u32| {
-            let (part, behind) = rest.split_at_checked(size as usize)?;
-            rest = behind;
-            Some(part)
+        let mut at = 64;
+        let mut part = |size: u32| -> Result<(&[u8], usize), PdbError> {
+            let part = all.get(at..).and_then(|rest| rest.get(..size as usize)).ok_or_else(|| damaged(at))?;
+            let start = at;
+            at += part.len();
+            Ok((part, start))
         };
-        let objects = part(objects).and_then(read_objects).ok_or_else(damaged)?;
-        let contributions = part(contributions).and_then(read_contributions).ok_or_else(damaged)?;
+        let (objects, start) = part(objects)?;
+        let objects = read_objects(objects).ok_or_else(|| damaged(start))?;
+        let (contributions, start) = part(contributions)?;
+        let contributions = read_contributions(contributions).ok_or_else(|| damaged(start))?;
         for skipped in [section_map, sources, servers, edit_and_continue] {
-            part(skipped).ok_or_else(damaged)?;
+            part(skipped)?;
         }
         // The sixth of further streams has the headers of the image's sections.
-        let headers = part(streams).and_then(|streams| u16_at(streams, 10)).filter(|it| *it != NO_STREAM);
-        let headers = pdb.stream(headers.ok_or(PdbError::Damaged("list of sections"))?.into())?;
+        let (streams, start) = part(streams)?;
+        let headers = u16_at(streams, 10).filter(|it| *it != NO_STREAM).ok_or_else(|| damaged(start + 10))?;
+        let headers = pdb.stream(headers.into())?;
         let section = |entry: &[u8]| (u32_at(entry, 12).unwrap_or(0), u32_at(entry, 8).unwrap_or(0));
         let sections = headers.chunks_exact(40).take(usize::from(u16::MAX)).map(section).collect();
         let publics = u16_at(&all, 20).unwrap_or(NO_STREAM).into();

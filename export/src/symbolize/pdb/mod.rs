@@ -22,7 +22,7 @@ use std::io::{self, Read, Seek};
 
 use self::container::Container;
 use self::information::{Information, Place};
-use self::object::{Function, Line, Parts};
+use self::object::{Inlinee, Line, Parts, Room};
 use super::answer::{Answer, Level};
 use super::pe::PdbId;
 use super::words::{text_at, u16_at, u32_at};
@@ -40,8 +40,18 @@ pub enum PdbError {
     #[error("it is of another build")]
     Other,
     /// What it says leads outside of it.
-    #[error("its {0} is damaged")]
-    Damaged(&'static str),
+    #[error("its {what} is damaged, at byte {position} of {}", of_what(*stream))]
+    Damaged {
+        /// What says so.
+        what: &'static str,
+        /// Where that is.
+        position: u64,
+        /// In which of the file's streams; none where it is in none.
+        stream: Option<u32>,
+    },
+    /// It has more of something than any real one.
+    #[error("it has more {0} than any real one")]
+    TooMuch(&'static str),
     /// A stream is larger than any real one, or than the file.
     #[error("a stream claims {size} bytes, more than the file or {limit}")]
     TooLarge {
@@ -52,11 +62,21 @@ pub enum PdbError {
     },
 }
 
+impl PdbError {
+    fn damaged(what: &'static str, stream: Option<u32>, position: u64) -> Self {
+        Self::Damaged { what, position, stream }
+    }
+}
+
+fn of_what(stream: Option<u32>) -> String {
+    stream.map_or_else(|| "the file".to_owned(), |stream| format!("stream {stream}"))
+}
+
 /// A wanted address: its position, and where it is.
 type Wanted = (usize, Place);
 
 /// Names the addresses of `answer`, whatever names they have: a PDB knows better than exports. With `lines`, finds source lines
-/// and inlined functions, too.
+/// and inlined functions, too. What was found before an error stays.
 pub(super) fn look_up<R: Read + Seek>(
     file: &mut R,
     id: &PdbId,
@@ -78,19 +98,30 @@ pub(super) fn look_up<R: Read + Seek>(
         }
     }
     let mut found = Found::default();
+    let mut outcome = Ok(());
     for (object, mut wanted) in by_object {
         wanted.sort_unstable_by_key(|(_, place)| *place);
-        found.take_object(&mut pdb, &information, object, &wanted, lines)?;
+        outcome = found.take_object(&mut pdb, &information, object, &wanted, lines, answer);
+        if outcome.is_err() {
+            break;
+        }
     }
     elsewhere.retain(|(position, ..)| !found.functions.contains_key(position));
-    name_publics(&mut pdb, &information, &elsewhere, answer)?;
-    found.answer(&mut pdb, &information, answer)
+    let named = name_publics(&mut pdb, &information, &elsewhere, answer);
+    outcome.and(named).and(found.answer(&mut pdb, &information, answer))
+}
+
+/// A function that a wanted address is in, as the answer names it, and what is inlined there.
+struct Named {
+    name: Option<u32>,
+    inlined: Vec<(Inlinee, Line)>,
 }
 
 /// What was found for wanted addresses, by position.
 #[derive(Default)]
 struct Found {
-    functions: HashMap<usize, Function>,
+    room: Room,
+    functions: HashMap<usize, Named>,
     lines: HashMap<usize, Line>,
     /// By object file and place among its checksums: where the path is.
     paths: HashMap<(u16, u32), Option<u32>>,
@@ -105,27 +136,31 @@ impl Found {
         object: u16,
         wanted: &[Wanted],
         lines: bool,
+        answer: &mut Answer<'_>,
     ) -> Result<(), PdbError> {
         let Some(&of) = information.objects.get(usize::from(object)) else { return Ok(()) };
         if of.stream == u16::MAX {
             return Ok(());
         }
         let stream = pdb.stream(of.stream.into())?;
-        let parts = Parts::of(&stream, of).ok_or(PdbError::Damaged("object file"))?;
+        let damaged = || PdbError::damaged("object file", Some(of.stream.into()), of.symbols.into());
+        let parts = Parts::of(&stream, of).ok_or_else(damaged)?;
         let places: Vec<Place> = wanted.iter().map(|(_, place)| *place).collect();
-        let inlinees = if lines { parts.inlinees() } else { HashMap::new() };
-        let functions = parts.functions(&places, &inlinees);
+        let inlinees = lines.then(|| parts.inlinees());
+        let functions = parts.functions(&places, inlinees.as_ref(), &mut self.room)?;
         let of_lines = if lines { parts.lines(&places) } else { vec![None; places.len()] };
-        for ((&(position, _), function), line) in wanted.iter().zip(functions).zip(of_lines) {
-            let Some(mut function) = function else { continue };
-            if !lines {
-                function.inlined.clear();
-            }
+        let mut names: HashMap<usize, Option<u32>> = HashMap::new();
+        for ((&(position, _), function), line) in wanted.iter().zip(functions.at).zip(of_lines) {
+            let Some(function) = function else { continue };
+            let name = *names.entry(function.name).or_insert_with(|| {
+                let name = functions.names.get(function.name).copied().unwrap_or_default();
+                answer.add_name(String::from_utf8_lossy(name).into_owned())
+            });
             let inlined = function.inlined.iter().map(|(_, line)| *line);
             for file in inlined.chain(line).filter_map(|line| line.file) {
                 self.paths.entry((object, file)).or_insert_with(|| parts.path(file));
             }
-            self.functions.insert(position, function);
+            self.functions.insert(position, Named { name, inlined: function.inlined });
             self.lines.extend(line.map(|line| (position, line)));
             self.objects.insert(position, object);
         }
@@ -140,30 +175,24 @@ impl Found {
         answer: &mut Answer<'_>,
     ) -> Result<(), PdbError> {
         let mut wanted: Vec<_> =
-            self.functions.values().flat_map(|it| it.inlined.iter().map(|(inlinee, _)| *inlinee)).collect();
+            self.functions.values().flat_map(|it| it.inlined.iter().map(|it| it.0)).collect();
         wanted.sort_unstable();
         wanted.dedup();
-        let inlined = names::names(pdb, &wanted)?;
-        let inlined: HashMap<_, _> =
-            inlined.into_iter().map(|(id, name)| (id, answer.add_name(name))).collect();
+        let inlinees = names::names(pdb, &wanted, answer)?;
         let sources = self.sources(pdb, information, answer)?;
-        let mut known: HashMap<(u16, u32), u32> = HashMap::new();
-        for (position, function) in self.functions {
+        for (position, Named { name, inlined }) in self.functions {
             let Some(&object) = self.objects.get(&position) else { continue };
-            let name = known.entry((object, function.start));
-            let name = *name.or_insert_with(|| answer.add_name(function.name));
             answer.set(position, name);
             let level = |name, line: Line| {
                 let file = line.file.and_then(|file| sources.get(&(object, file))).copied();
                 Level { name, file, line: line.number, column: line.column }
             };
             let line = self.lines.get(&position).copied();
-            if line.is_none() && function.inlined.is_empty() {
+            if line.is_none() && inlined.is_empty() {
                 continue;
             }
-            let inner =
-                function.inlined.iter().rev().map(|(id, line)| level(inlined.get(id).copied(), *line));
-            let levels: Vec<Level> = inner.chain([level(Some(name), line.unwrap_or_default())]).collect();
+            let inner = inlined.iter().rev().map(|(id, line)| level(inlinees.get(id).copied(), *line));
+            let levels: Vec<Level> = inner.chain([level(name, line.unwrap_or_default())]).collect();
             answer.set_levels(position, &levels);
         }
         Ok(())
@@ -230,7 +259,7 @@ fn name_publics<R: Read + Seek>(
             *best = Some((place, String::from_utf8_lossy(name).into_owned()));
         }
     })?;
-    let mut nearest: Option<(Place, u32)> = None;
+    let mut nearest: Option<(Place, Option<u32>)> = None;
     for ((place, position, start), best) in sorted.into_iter().zip(best) {
         nearest = best.map(|(place, name)| (place, answer.add_name(name))).or(nearest);
         let named = nearest.filter(|(at, _)| at.section == place.section && *at >= start);

@@ -7,6 +7,7 @@ use std::io::{Read, Seek};
 use super::PdbError;
 use super::container::Container;
 use super::object::Inlinee;
+use crate::symbolize::answer::Answer;
 use crate::symbolize::words::{text_at, u16_at, u32_at};
 
 const TYPES: u32 = 2;
@@ -33,11 +34,12 @@ enum Scope {
     Class(u32),
 }
 
-/// The names of functions, with what they are in.
+/// Adds the names of functions, with what they are in.
 pub(super) fn names<R: Read + Seek>(
     pdb: &mut Container<'_, R>,
     wanted: &[Inlinee],
-) -> Result<HashMap<Inlinee, String>, PdbError> {
+    answer: &mut Answer<'_>,
+) -> Result<HashMap<Inlinee, u32>, PdbError> {
     let mut found: HashMap<Inlinee, (Scope, String)> =
         wanted.iter().map(|&id| (id, (Scope::None, String::new()))).collect();
     if found.is_empty() {
@@ -74,10 +76,11 @@ pub(super) fn names<R: Read + Seek>(
             }
         })?;
     }
-    let whole = found.into_iter().filter(|(_, (_, name))| !name.is_empty()).map(|(id, (scope, name))| {
-        let scope = scopes.get(&scope).filter(|scope| !scope.is_empty());
-        (id, scope.map_or_else(|| name.clone(), |scope| format!("{scope}::{name}")))
-    });
+    let whole =
+        found.into_iter().filter(|(_, (_, name))| !name.is_empty()).filter_map(|(id, (scope, name))| {
+            let scope = scopes.get(&scope).filter(|scope| !scope.is_empty());
+            Some((id, answer.add_name(scope.map_or(name.clone(), |scope| format!("{scope}::{name}")))?))
+        });
     Ok(whole.collect())
 }
 
@@ -88,7 +91,7 @@ fn each<R: Read + Seek>(
     mut take: impl FnMut(u32, u16, &[u8]),
 ) -> Result<(), PdbError> {
     let header = pdb.part(stream, 0, 56)?;
-    let word = |at| u32_at(&header, at).ok_or(PdbError::Damaged("types"));
+    let word = |at| u32_at(&header, at).ok_or_else(|| PdbError::damaged("types", Some(stream), at as u64));
     let (start, first, size) = (word(4)?, word(8)?, word(16)?);
     let mut number = first;
     pdb.each_record(stream, start, start.saturating_add(size), |kind, record| {

@@ -6,8 +6,10 @@
 //! ```
 
 use std::collections::HashMap;
+use std::ops::Range;
 
-use super::annotations::Rows;
+use super::PdbError;
+use super::annotations::rows;
 use super::container::split_record;
 use super::information::{Object, Place};
 use crate::symbolize::words::{text_at, u16_at, u32_at};
@@ -26,13 +28,51 @@ pub(super) struct Line {
     pub(super) column: u32,
 }
 
+/// How much is done and kept for one PDB, over all of its object files. In a real one few functions are around one place; a damaged one may
+/// have each around all that are wanted.
+#[derive(Debug)]
+pub(super) struct Room {
+    /// Wanted places that functions are at, and pieces of inlined ones: that of a browser takes some millions.
+    steps: u64,
+    /// Inlined functions of all wanted places together.
+    inlined: u64,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { steps: 1 << 28, inlined: 1 << 22 }
+    }
+}
+
+impl Room {
+    fn steps(&mut self, steps: usize) -> Result<(), PdbError> {
+        let left = self.steps.checked_sub(steps as u64);
+        self.steps = left.ok_or(PdbError::TooMuch("functions around the same places"))?;
+        Ok(())
+    }
+
+    fn inlined(&mut self) -> Result<(), PdbError> {
+        let left = self.inlined.checked_sub(1);
+        self.inlined = left.ok_or(PdbError::TooMuch("functions that are inlined in each other"))?;
+        Ok(())
+    }
+}
+
 /// A function that holds a wanted place.
 #[derive(Clone, Debug)]
 pub(super) struct Function {
-    pub(super) start: u32,
-    pub(super) name: String,
+    /// By position among the names.
+    pub(super) name: usize,
     /// What is inlined at the wanted place, outermost first.
     pub(super) inlined: Vec<(Inlinee, Line)>,
+}
+
+/// The functions that wanted places are in.
+#[derive(Debug, Default)]
+pub(super) struct Functions<'a> {
+    pub(super) names: Vec<&'a [u8]>,
+    /// By place.
+    pub(super) at: Vec<Option<Function>>,
 }
 
 /// The streams of an object file, cut into what is used.
@@ -80,7 +120,8 @@ impl<'a> Parts<'a> {
     /// Sorted places in, the line at each out, as far as there is one.
     pub(super) fn lines(&self, places: &[Place]) -> Vec<Option<Line>> {
         const LINES: u32 = 0xf2;
-        let mut found = vec![None; places.len()];
+        // By place: the nearest line that is not below the place before it, where it begins, and where its function ends.
+        let mut begun: Vec<Option<(Place, u32, Line)>> = vec![None; places.len()];
         for (_, part) in self.subsections().filter(|(kind, _)| *kind == LINES) {
             let (Some(offset), Some(section), Some(flags), Some(size)) =
                 (u32_at(part, 0), u16_at(part, 4), u16_at(part, 6), u32_at(part, 8))
@@ -88,25 +129,28 @@ impl<'a> Parts<'a> {
                 continue;
             };
             let first = places.partition_point(|it| *it < Place { section, offset });
-            let end = Place { section, offset: offset.saturating_add(size) };
-            let wanted = first..places.partition_point(|it| *it < end).max(first);
-            if let Some(blocks) = part.get(12..).filter(|_| !wanted.is_empty()) {
-                let start = wanted.start;
-                let (places, found) = (&places[wanted.clone()], &mut found[wanted]);
-                debug_assert!(start <= places.len() + start);
+            let end = offset.saturating_add(size);
+            let is_wanted = places.get(first).is_some_and(|it| *it < Place { section, offset: end });
+            if let Some(blocks) = part.get(12..).filter(|_| is_wanted) {
                 each_line(blocks, flags & 1 != 0, |at, line| {
-                    // Lines are sorted by place in each file; what is nearest below a place counts.
-                    let at = offset.saturating_add(at);
-                    let from = places.partition_point(|place| place.offset < at);
-                    for found in found.iter_mut().skip(from) {
-                        if found.is_none_or(|(known, _)| known <= at) {
-                            *found = Some((at, line));
-                        }
+                    let at = Place { section, offset: offset.saturating_add(at) };
+                    let slot = places.partition_point(|place| *place < at);
+                    if at.offset < end
+                        && let Some(slot) = begun.get_mut(slot)
+                        && slot.is_none_or(|(known, ..)| known <= at)
+                    {
+                        *slot = Some((at, end, line));
                     }
                 });
             }
         }
-        found.into_iter().map(|it| it.map(|(_, line)| line)).collect()
+        let mut nearest = None;
+        let lines = places.iter().zip(begun).map(|(place, begun)| {
+            nearest = begun.or(nearest);
+            let (at, end, line) = nearest?;
+            (at.section == place.section && place.offset < end).then_some(line)
+        });
+        lines.collect()
     }
 
     fn subsections(&self) -> impl Iterator<Item = (u32, &'a [u8])> + use<'a> {
@@ -122,39 +166,40 @@ impl<'a> Parts<'a> {
         .filter(|(kind, _)| kind & IGNORED == 0)
     }
 
-    /// Sorted places in, the functions that they are in out.
+    /// Sorted places in, the functions that they are in out; with what is inlined, if so.
     pub(super) fn functions(
         &self,
         places: &[Place],
-        inlinees: &HashMap<Inlinee, Line>,
-    ) -> Vec<Option<Function>> {
-        let mut found: Vec<Option<Function>> = vec![None; places.len()];
+        inlinees: Option<&HashMap<Inlinee, Line>>,
+        room: &mut Room,
+    ) -> Result<Functions<'a>, PdbError> {
+        let mut found = Functions { names: Vec::new(), at: vec![None; places.len()] };
         let mut open: Vec<Scope> = Vec::new();
         let mut rest = self.symbols;
         while let Some((kind, record, behind)) = split_record(rest) {
             rest = behind;
             match kind {
                 symbol::GPROC32 | symbol::LPROC32 | symbol::GPROC32_ID | symbol::LPROC32_ID => {
-                    let scope = function(record).map_or(Scope::Other, |(start, size, name)| {
-                        let first = places.partition_point(|it| *it < start);
-                        let end = Place { offset: start.offset.saturating_add(size), ..start };
-                        let last = places.partition_point(|it| *it < end);
-                        for slot in found.get_mut(first..last).unwrap_or_default() {
-                            let name = String::from_utf8_lossy(name).into_owned();
-                            *slot = Some(Function { start: start.offset, name, inlined: Vec::new() });
+                    let scope = match function(record) {
+                        Some((start, size, name)) => {
+                            let first = places.partition_point(|it| *it < start);
+                            let end = Place { offset: start.offset.saturating_add(size), ..start };
+                            let last = places.partition_point(|it| *it < end).max(first);
+                            room.steps(last - first)?;
+                            found.add(name, first..last);
+                            Scope::Function { start: start.offset, places: first..last, depth: 0 }
                         }
-                        Scope::Function { start: start.offset, places: first..last.max(first) }
-                    });
+                        None => Scope::Other,
+                    };
                     open.push(scope);
                 }
                 symbol::INLINE_SITE | symbol::INLINE_SITE_2 => {
-                    let scope = match open.last() {
-                        Some(
-                            Scope::Function { start, places: range }
-                            | Scope::Inlined { start, places: range },
-                        ) if !range.is_empty() && open.len() < MAX_LEVELS => {
-                            let (start, range) = (*start, range.clone());
-                            inline_site(kind, record, start, range, places, inlinees, &mut found)
+                    let scope = match (open.last(), inlinees) {
+                        (Some(Scope::Function { start, places: range, depth }), Some(inlinees))
+                            if !range.is_empty() && open.len() < MAX_LEVELS =>
+                        {
+                            let around = (*start, range.clone(), *depth);
+                            inline_site(kind, record, around, places, inlinees, &mut found.at, room)?
                         }
                         _ => Scope::Other,
                     };
@@ -174,42 +219,69 @@ impl<'a> Parts<'a> {
                 break;
             }
         }
-        found
+        Ok(found)
     }
 }
 
-/// What symbols are in, and which of the wanted places are in it: they follow each other.
+impl<'a> Functions<'a> {
+    /// Adds one that is at some places.
+    fn add(&mut self, name: &'a [u8], places: Range<usize>) {
+        let position = self.names.len();
+        let slots = self.at.get_mut(places).unwrap_or_default();
+        if slots.is_empty() {
+            return;
+        }
+        slots.fill(Some(Function { name: position, inlined: Vec::new() }));
+        self.names.push(name);
+    }
+}
+
+/// What symbols are in.
 #[derive(Clone, Debug)]
 enum Scope {
-    Function { start: u32, places: std::ops::Range<usize> },
-    Inlined { start: u32, places: std::ops::Range<usize> },
+    /// A function that begins there, or one that is inlined into it, in so many others: the first and the last of the wanted places that
+    /// are in it have all others between them.
+    Function {
+        start: u32,
+        places: Range<usize>,
+        depth: usize,
+    },
     Other,
 }
 
-/// Notes an inlined function for the places that it is at.
+/// Notes an inlined function for the places that it is at, of those of what is around it.
 fn inline_site(
     kind: u16,
     record: &[u8],
-    start: u32,
-    range: std::ops::Range<usize>,
+    (start, around, depth): (u32, Range<usize>, usize),
     places: &[Place],
     inlinees: &HashMap<Inlinee, Line>,
     found: &mut [Option<Function>],
-) -> Scope {
+    room: &mut Room,
+) -> Result<Scope, PdbError> {
     let annotations = if kind == symbol::INLINE_SITE { 12 } else { 16 };
     let (Some(inlinee), Some(annotations)) = (u32_at(record, 8), record.get(annotations..)) else {
-        return Scope::Other;
+        return Ok(Scope::Other);
     };
-    let rows = Rows::of(annotations, inlinees.get(&inlinee).copied().unwrap_or_default());
-    let mut within: Option<std::ops::Range<usize>> = None;
-    for index in range {
-        let line = places.get(index).and_then(|place| rows.at(place.offset.wrapping_sub(start)));
-        if let (Some(line), Some(Some(function))) = (line, found.get_mut(index)) {
-            function.inlined.push((inlinee, line));
-            within = Some(within.map_or(index..index + 1, |range| range.start..index + 1));
+    let of_function = places.get(around.clone()).unwrap_or_default();
+    let mut within: Option<Range<usize>> = None;
+    for row in rows(annotations, inlinees.get(&inlinee).copied().unwrap_or_default()) {
+        let is_before =
+            |code: u32| of_function.partition_point(|place| place.offset.wrapping_sub(start) < code);
+        let first = around.start + is_before(row.start);
+        let last = (around.start + is_before(row.end())).max(first);
+        room.steps(1 + last - first)?;
+        for (slot, index) in found.get_mut(first..last).unwrap_or_default().iter_mut().zip(first..) {
+            // Of what overlaps, the first counts; and what is around a place there is around it here.
+            let Some(function) = slot.as_mut().filter(|it| it.inlined.len() == depth) else { continue };
+            room.inlined()?;
+            function.inlined.push((inlinee, row.line));
+            within = Some(
+                within.map_or(index..index + 1, |range| range.start.min(index)..range.end.max(index + 1)),
+            );
         }
     }
-    Scope::Inlined { start, places: within.unwrap_or(0..0) }
+    Ok(Scope::Function { start, places: within.unwrap_or(0..0), depth: depth + 1 })
 }
 
 /// Kinds of symbols.
@@ -253,5 +325,136 @@ fn each_line(mut blocks: &[u8], has_columns: bool, mut take: impl FnMut(u32, Lin
             take(at, Line { file, number, column });
         }
         blocks = blocks.get((size as usize).max(12)..).unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn place(offset: u32) -> Place {
+        Place { section: 1, offset }
+    }
+
+    fn record(kind: u16, content: &[u8]) -> Vec<u8> {
+        [&(content.len() as u16 + 2).to_le_bytes(), &kind.to_le_bytes(), content].concat()
+    }
+
+    /// A function of 256 bytes at 256.
+    fn function_record(name: &str) -> Vec<u8> {
+        let mut content = [0; 35];
+        content[12..16].copy_from_slice(&256_u32.to_le_bytes());
+        content[28..32].copy_from_slice(&256_u32.to_le_bytes());
+        content[32] = 1;
+        record(symbol::GPROC32, &[&content, name.as_bytes(), &[0]].concat())
+    }
+
+    /// Code that is inlined: pieces, of which each begins so far behind the end of the one before, and has such a length below 128.
+    fn site(inlinee: u8, pieces: &[(u8, u8)]) -> Vec<u8> {
+        let mut content = vec![0; 12];
+        content[8] = inlinee;
+        content.extend(pieces.iter().flat_map(|(gap, length)| [12, *length, *gap]));
+        record(symbol::INLINE_SITE, &content)
+    }
+
+    fn end() -> Vec<u8> {
+        record(symbol::INLINE_SITE_END, &[])
+    }
+
+    fn inlined(symbols: &[Vec<u8>], places: &[Place], room: &mut Room) -> Result<Vec<Vec<u32>>, PdbError> {
+        let symbols = [&[function_record("f")], symbols, &[record(symbol::END, &[])]].concat().concat();
+        let parts = Parts { symbols: &symbols, lines: &[] };
+        let found = parts.functions(places, Some(&HashMap::new()), room)?;
+        let of = |function: Option<Function>| {
+            let function = function.unwrap();
+            assert_eq!(found.names[function.name], b"f");
+            function.inlined.iter().map(|(inlinee, _)| *inlinee).collect()
+        };
+        Ok(found.at.into_iter().map(of).collect())
+    }
+
+    /// By hand: 1 is at 10..20 and 30..40, with 2 in it at 12..15; 3 is at 50..60.
+    #[test]
+    fn what_is_inlined_is_where_its_pieces_are() {
+        let symbols =
+            [site(1, &[(10, 10), (10, 10)]), site(2, &[(12, 3)]), end(), end(), site(3, &[(50, 10)]), end()];
+        let places = [9, 10, 12, 14, 15, 25, 39, 50, 60].map(|at| place(256 + at));
+        let found = inlined(&symbols, &places, &mut Room::default()).unwrap();
+        let expected: [&[u32]; 9] = [&[], &[1], &[1, 2], &[1, 2], &[1], &[], &[1], &[3], &[]];
+        assert_eq!(found, expected);
+    }
+
+    /// No compiler says that two functions which are not in each other are at one place.
+    #[test]
+    fn of_functions_at_one_place_one_counts_and_there_are_only_so_many() {
+        let symbols: Vec<_> = (0..200).flat_map(|id| [site(id, &[(0, 100), (0, 100)]), end()]).collect();
+        let places: Vec<Place> = (0..200).map(|at| place(256 + at)).collect();
+        let found = inlined(&symbols, &places, &mut Room::default()).unwrap();
+        assert_eq!(found, vec![vec![0]; 200]);
+        // Of the function and of each inlined one there are 200 places, and 2 pieces.
+        let steps = |steps| inlined(&symbols, &places, &mut Room { steps, ..Room::default() });
+        assert!(steps(200 + 200 * 202).is_ok());
+        assert!(matches!(
+            steps(200 + 200 * 202 - 1),
+            Err(PdbError::TooMuch("functions around the same places"))
+        ));
+        let nested = [site(1, &[(0, 100)]), site(2, &[(0, 100)]), end(), end()];
+        let most = |most| inlined(&nested, &places, &mut Room { inlined: most, ..Room::default() });
+        assert!(most(200).is_ok());
+        assert!(matches!(most(199), Err(PdbError::TooMuch("functions that are inlined in each other"))));
+    }
+
+    /// Lines of a function: where it begins, its size, and for each of its files where lines begin, and their numbers.
+    type Lines = (u32, u32, Vec<Vec<(u32, u32)>>);
+
+    fn lines_of(functions: &[Lines]) -> Vec<u8> {
+        let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        let mut all = Vec::new();
+        for (start, size, files) in functions {
+            let mut part = [words(&[*start, 1]), words(&[*size])].concat();
+            for (lines, file) in files.iter().zip(0..) {
+                let entries = lines.iter().flat_map(|&(at, line)| words(&[at, line]));
+                part.extend(words(&[file, lines.len() as u32, 12 + 8 * lines.len() as u32]));
+                part.extend(entries.collect::<Vec<_>>());
+            }
+            all.extend(words(&[0xf2, part.len() as u32]));
+            all.extend(part);
+        }
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn a_place_has_the_line_that_begins_last_before_it(
+            functions in prop::collection::vec(
+                (1_u32..20, prop::collection::vec(prop::collection::vec((0_u32..24, 1_u32..50), 0..5), 0..3)),
+                0..6,
+            ),
+            wanted in prop::collection::btree_set(0_u32..110, 0..40),
+        ) {
+            let mut start = 0;
+            let functions: Vec<Lines> = functions.into_iter().map(|(size, files)| {
+                start += size;
+                (start - size, size, files)
+            }).collect();
+            let places: Vec<Place> = wanted.iter().map(|&at| place(at)).collect();
+            let bytes = lines_of(&functions);
+            let found = Parts { symbols: &[], lines: &bytes }.lines(&places);
+            for (&wanted, found) in wanted.iter().zip(found) {
+                let of = functions.iter().find(|(start, size, _)| (*start..start + size).contains(&wanted));
+                let lines = of.into_iter().flat_map(|(start, _, files)| {
+                    files.iter().zip(0..).flat_map(move |(lines, file)| {
+                        lines.iter().map(move |&(at, line)| (start + at, file, line))
+                    })
+                });
+                // Of several that begin at one place, the last.
+                let nearest = lines.filter(|(at, ..)| *at <= wanted).max_by_key(|(at, ..)| *at);
+                let expected =
+                    nearest.map(|(_, file, number)| Line { file: Some(file), number, column: 0 });
+                prop_assert_eq!(found, expected, "{}", wanted);
+            }
+        }
     }
 }

@@ -60,7 +60,7 @@ impl<R: Read + Seek> Image<'_, R> {
     /// Names addresses that have no name by the table of symbols, where there is one.
     pub(super) fn name_symbols(&mut self, answer: &mut Answer<'_>) -> Result<(), SymbolError> {
         let symbols = self.functions()?;
-        let mut last: Option<(u32, u32)> = None;
+        let mut last: Option<(u32, Option<u32>)> = None;
         for (position, &wanted) in answer.wanted().iter().enumerate() {
             let Ok(wanted) = u32::try_from(wanted) else { continue };
             let after = symbols.partition_point(|symbol| symbol.address <= wanted);

@@ -219,7 +219,7 @@ impl<'a, R: Read + Seek> Image<'a, R> {
             }
         }
         exports.sort_unstable();
-        let mut last: Option<(u32, u32)> = None;
+        let mut last: Option<(u32, Option<u32>)> = None;
         for (position, &wanted) in answer.wanted().iter().enumerate() {
             let Ok(wanted) = u32::try_from(wanted) else { continue };
             let after = exports.partition_point(|(address, _)| *address <= wanted);

@@ -2,8 +2,10 @@
 //! every format writes with bounded memory and output.
 //!
 //! - `made`: the files, by hand or by our own writers.
+//! - `binary`: those of formats with tables by number.
 //! - `spoilt`: what is left of a good file when it is cut or bits of it are others.
 
+mod binary;
 mod made;
 mod spoilt;
 
@@ -72,7 +74,7 @@ fn write_all(name: &str, machine: &ExportMachine, symbols: &Symbols, most: u64) 
 
 #[test]
 fn files_that_cost_much_are_bounded() {
-    for Hostile { name, plain_len, bytes, expected } in made::all() {
+    for Hostile { name, plain_len, bytes, expected } in made::all().into_iter().chain(binary::all()) {
         let most = FIXED + plain_len as u64 * PER_BYTE;
         match (bounded(name, most, || imported(&bytes)), expected) {
             (Ok(Imported { machine, symbols, .. }), Expected::Read) => {

@@ -196,17 +196,19 @@ impl Reader {
         else {
             return Err(missing);
         };
+        let (labels, label_list) = if activities.is_empty() {
+            tables.label_list(header.labels, position)?
+        } else {
+            (activities.as_slice(), None)
+        };
         self.summary.events += 1;
         each(&Event {
             event_type,
             time: header.time,
             thread: &recorder.thread,
             processor: header.processor,
-            labels: if activities.is_empty() {
-                tables.label_list(header.labels, position)?
-            } else {
-                &activities
-            },
+            labels,
+            label_list,
             stack: tables.stack(header.stack, position)?,
             pointer_size: self.pointer_size,
             payload: payload.rest(),

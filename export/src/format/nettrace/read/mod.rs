@@ -148,6 +148,8 @@ pub struct Event<'a> {
     pub processor: u32,
     /// Labels.
     pub labels: &'a [Label],
+    /// Which of the trace's lists of labels these are, by how many were told of up to it; `None` for what is of this event alone.
+    pub label_list: Option<u32>,
     /// The stack's addresses, as the file has them.
     stack: &'a [u8],
     pointer_size: usize,

@@ -54,6 +54,13 @@ pub struct Label {
     pub value: LabelValue,
 }
 
+/// A list of labels, and how many there were up to it.
+#[derive(Debug)]
+struct LabelList {
+    labels: Vec<Label>,
+    position: u32,
+}
+
 /// Whether something with a number may be added once more.
 fn room(rows: usize, position: u64) -> Result<()> {
     if rows < MOST_ROWS { Ok(()) } else { Err(ReadError::TooLarge { what: ROWS, position }) }
@@ -84,7 +91,9 @@ pub(super) struct Tables {
     types_before: u32,
     stacks: HashMap<u32, Box<[u8]>>,
     stack_bytes: usize,
-    label_lists: HashMap<u32, Vec<Label>>,
+    label_lists: HashMap<u32, LabelList>,
+    /// How many there were, with those that were forgotten.
+    lists_before: u32,
     labels: usize,
 }
 
@@ -98,11 +107,11 @@ impl Tables {
         }
     }
 
-    /// A list of labels; an empty one for number 0.
-    pub(super) fn label_list(&self, number: u32, position: u64) -> Result<&[Label]> {
+    /// A list of labels, and how many lists there were up to it; an empty one for number 0.
+    pub(super) fn label_list(&self, number: u32, position: u64) -> Result<(&[Label], Option<u32>)> {
         match (number, self.label_lists.get(&number)) {
-            (0, _) => Ok(&[]),
-            (_, Some(list)) => Ok(list),
+            (0, _) => Ok((&[], None)),
+            (_, Some(list)) => Ok((&list.labels, Some(list.position))),
             (_, None) => Err(malformed("an event with labels that are not there", position)),
         }
     }
@@ -145,11 +154,13 @@ impl Tables {
         let (first, count) = (block.u32()?, block.u32()?);
         for number in numbers(start, first, count)? {
             let row = block;
-            let list = label_list(&mut block)?;
-            self.labels += list.len();
+            let labels = label_list(&mut block)?;
+            self.labels += labels.len();
             if self.labels > MOST_LABELS {
                 return Err(row.too_large("labels between two sequence points"));
             }
+            self.lists_before = self.lists_before.checked_add(1).ok_or_else(|| row.too_large(ROWS))?;
+            let list = LabelList { labels, position: self.lists_before };
             if self.label_lists.insert(number, list).is_some() {
                 return Err(row.malformed("two lists of labels of one number"));
             }

@@ -58,7 +58,7 @@ pub struct Type {
     fields: Vec<Field>,
     annotations: Vec<Annotation>,
     /// Whether its values take no bytes.
-    is_empty: bool,
+    pub(super) is_empty: bool,
     /// Positions of the fields whose values take bytes.
     pub(super) written: Vec<usize>,
 }

@@ -165,13 +165,27 @@ impl<'a> Struct<'a> {
     }
 }
 
-/// Values one behind the other.
+impl Field {
+    /// Whether each of its values takes bytes. A list may tell of any number of others, which say nothing.
+    fn has_bytes(&self, chunk: &Chunk) -> bool {
+        self.is_constant || !chunk.types().list[self.of].is_empty
+    }
+}
+
+/// Values one behind the other. Those that take no bytes are passed over.
 #[derive(Clone, Debug)]
 pub struct List<'a> {
     chunk: &'a Chunk,
     field: &'a Field,
     left: usize,
     at: usize,
+}
+
+impl List<'_> {
+    /// Whether they have fields.
+    pub fn is_of_structs(&self) -> bool {
+        self.chunk.types().list[self.field.of].kind == Kind::Struct
+    }
 }
 
 impl<'a> Iterator for List<'a> {
@@ -199,7 +213,8 @@ fn field_value<'a>(
     mut cursor: Cursor<'a>,
 ) -> Result<Value<'a>, ReadError> {
     if field.is_list {
-        let left = cursor.count()?;
+        let count = cursor.count()?;
+        let left = if field.has_bytes(chunk) { count } else { 0 };
         return Ok(Value::List(List { chunk, field, left, at: cursor.at() }));
     }
     item(chunk, field, cursor)
@@ -260,6 +275,9 @@ fn value<'a>(
 /// Leaves out a field.
 fn skip_field(chunk: &Chunk, field: &Field, cursor: &mut Cursor<'_>) -> Result<(), ReadError> {
     let count = if field.is_list { cursor.count()? } else { 1 };
+    if !field.has_bytes(chunk) {
+        return Ok(());
+    }
     for _ in 0..count {
         skip_item(chunk, field, cursor)?;
     }
