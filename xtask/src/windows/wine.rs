@@ -67,8 +67,8 @@ impl Wine {
         command
     }
 
-    /// Keeps Wine's server until what comes out is dropped. It ends some seconds after the last program, and a program that starts at that
-    /// moment is ended with it, with a status of 1 and without a word.
+    /// Keeps Wine's server until what comes out is dropped, so that no program meets one that begins, or one that ends, as it does some seconds
+    /// after the last program.
     pub(super) fn keep_server(&self) -> Result<Waiting> {
         let mut command = self.command(Path::new("cmd.exe"));
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
