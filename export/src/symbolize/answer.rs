@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::elf::SymbolError;
 
-/// Bytes of all names of one module. Those of a browser that are wanted have some millions.
+/// Bytes of all names of one module, and of all paths of its source files. Those of a browser that are wanted have some millions.
 pub(super) const MOST_NAME_BYTES: usize = 64 << 20;
 
 /// A function that an address is in, and where.
@@ -28,10 +28,12 @@ pub(super) struct Answer<'a> {
     /// By wanted address: a position in `names`.
     found: Vec<Option<u32>>,
     names: Vec<String>,
-    /// Bytes of further names that there is room for.
+    /// Bytes of further names that there is room for; none when there was too little once.
     room: usize,
     /// Names for which there was none.
     left_out: u64,
+    /// The same of paths of source files.
+    room_of_sources: usize,
     /// Positions among the names that are written as .NET's compiler does.
     of_dot_net: Range<usize>,
     sources: Vec<String>,
@@ -53,6 +55,7 @@ impl<'a> Answer<'a> {
             names: Vec::new(),
             room: MOST_NAME_BYTES,
             left_out: 0,
+            room_of_sources: MOST_NAME_BYTES,
             of_dot_net: 0..0,
             sources: Vec::new(),
             lists: Vec::new(),
@@ -79,11 +82,12 @@ impl<'a> Answer<'a> {
 
     /// Adds a name as the file has it, and gives its position for [`Self::set`]; `None`, which is counted, where there is no room.
     pub(super) fn add_name(&mut self, name: String) -> Option<u32> {
-        let Some(room) = self.room.checked_sub(name.len()) else {
+        let room = self.room.checked_sub(name.len());
+        self.room = room.unwrap_or(0);
+        if room.is_none() {
             self.leave_out(1);
             return None;
-        };
-        self.room = room;
+        }
         self.names.push(name);
         Some(self.names.len() as u32 - 1)
     }
@@ -130,10 +134,21 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Adds a source file, and gives its position for [`Level::file`].
-    pub(super) fn add_source(&mut self, path: &str) -> u32 {
+    /// Whether there is room for further paths of source files.
+    pub(super) fn has_room_for_sources(&self) -> bool {
+        self.room_of_sources > 0
+    }
+
+    /// Adds a source file, and gives its position for [`Level::file`]; `None`, which is counted, where there is no room.
+    pub(super) fn add_source(&mut self, path: &str) -> Option<u32> {
+        let room = self.room_of_sources.checked_sub(path.len());
+        self.room_of_sources = room.unwrap_or(0);
+        if room.is_none() {
+            self.leave_out(1);
+            return None;
+        }
         self.sources.push(path.to_owned());
-        self.sources.len() as u32 - 1
+        Some(self.sources.len() as u32 - 1)
     }
 
     /// All source files.
@@ -161,7 +176,7 @@ impl<'a> Answer<'a> {
     /// Takes over the lists of functions of another answer, whose positions are these of this one.
     pub(super) fn take_lists(&mut self, other: &Answer<'_>, positions: &[usize]) {
         let mut names: HashMap<u32, Option<u32>> = HashMap::new();
-        let mut sources: HashMap<u32, u32> = HashMap::new();
+        let mut sources: HashMap<u32, Option<u32>> = HashMap::new();
         let mut levels = Vec::new();
         self.left_out += other.left_out;
         for (at, &position) in positions.iter().enumerate() {
@@ -172,7 +187,8 @@ impl<'a> Answer<'a> {
                 let name = name
                     .and_then(|(id, text)| *names.entry(id).or_insert_with(|| self.add_name(text.clone())));
                 let file = level.file.and_then(|file| Some((file, other.sources.get(file as usize)?)));
-                let file = file.map(|(id, text)| *sources.entry(id).or_insert_with(|| self.add_source(text)));
+                let file =
+                    file.and_then(|(id, text)| *sources.entry(id).or_insert_with(|| self.add_source(text)));
                 levels.push(Level { name, file, ..level });
             }
             self.set_levels(position, &levels);

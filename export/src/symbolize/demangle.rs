@@ -6,12 +6,14 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
+use std::time::{Duration, Instant};
 
+use super::answer::MOST_NAME_BYTES;
 use super::msvc;
 use super::short::short;
 
 /// Longest name that is demangled, and longest name that comes out.
-const MAX_LENGTH: usize = 64 << 10;
+pub(super) const MAX_LENGTH: usize = 64 << 10;
 
 /// Depth of nesting that is written out.
 const MAX_DEPTH: u32 = 160;
@@ -58,6 +60,46 @@ pub(super) fn demangle_to(linkage: &str, form: NameForm) -> Cow<'_, str> {
         Some(text) => to_form(text, form) + tail,
         None if tail.is_empty() => Cow::Borrowed(name),
         None => Cow::Borrowed(linkage),
+    }
+}
+
+/// The longest that names of one module are made readable: those of a browser take a second.
+const MOST_TIME: Duration = Duration::from_secs(10);
+
+/// Makes the names of one module readable, as long as there is time and room for it.
+pub(super) struct Demangler {
+    form: NameForm,
+    until: Instant,
+    room: usize,
+    as_written: u64,
+}
+
+impl Demangler {
+    pub(super) fn new(form: NameForm) -> Self {
+        Self { form, until: Instant::now() + MOST_TIME, room: MOST_NAME_BYTES, as_written: 0 }
+    }
+
+    /// The name to show for a linkage name.
+    pub(super) fn name<'a>(&mut self, linkage: &'a str) -> Cow<'a, str> {
+        if self.room > 0 && Instant::now() < self.until {
+            match demangle_to(linkage, self.form) {
+                Cow::Owned(name) => match self.room.checked_sub(name.len()) {
+                    Some(room) => {
+                        self.room = room;
+                        return Cow::Owned(name);
+                    }
+                    None => self.room = 0,
+                },
+                as_it_is @ Cow::Borrowed(_) => return as_it_is,
+            }
+        }
+        self.as_written += u64::from(["_Z", "_R", "?"].iter().any(|begin| linkage.starts_with(begin)));
+        Cow::Borrowed(linkage)
+    }
+
+    /// How many names of a form that is made readable are as they were written.
+    pub(super) fn as_written(&self) -> u64 {
+        self.as_written
     }
 }
 

@@ -8,7 +8,7 @@ use std::thread;
 
 use msvc_demangler::DemangleFlags;
 
-use super::demangle::NameForm;
+use super::demangle::{self, NameForm};
 
 /// Longest name that is demangled: Microsoft's compiler puts a hash in the place of longer ones.
 const MAX_LENGTH: usize = 4096;
@@ -46,7 +46,7 @@ fn read(name: &str, form: NameForm) -> Option<String> {
         NameForm::Full => flags,
         NameForm::Short => flags | DemangleFlags::NAME_ONLY,
     };
-    msvc_demangler::demangle(name, flags).ok().filter(|name| !name.is_empty())
+    msvc_demangler::demangle(name, flags).ok().filter(|name| (1..=demangle::MAX_LENGTH).contains(&name.len()))
 }
 
 /// Each digit that may refer back doubles at most what there is. In `<lambda_0123>` and `?A0x01234567@`, digits are letters.
@@ -95,7 +95,7 @@ mod tests {
             ("?", "?"),
             ("?what", "?what"),
         ] {
-            assert_eq!(super::super::demangle::demangle(linkage), name, "{linkage}");
+            assert_eq!(demangle::demangle(linkage), name, "{linkage}");
         }
     }
 

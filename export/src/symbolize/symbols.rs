@@ -6,6 +6,7 @@ use collector_common::record::{ExportMachine, Frame, FrameFlags, FrameId, Module
 
 use super::elf::SymbolError;
 use super::jit::Language;
+use super::pdb::PdbError;
 use crate::file_name::file_name;
 
 /// What the mark of a stack that ends before its root is called.
@@ -58,7 +59,10 @@ impl Unreadable {
         let path = machine.string(machine.module(self.module).path);
         let lacking = match self.error {
             SymbolError::Lines(_) => "no source lines and inlined functions",
-            SymbolError::Names { .. } => "not all names",
+            SymbolError::Names { .. }
+            | SymbolError::Pdb(PdbError::Damaged { .. } | PdbError::TooMuch(_) | PdbError::TooLarge { .. }) => {
+                "not all names"
+            }
             _ => "no names",
         };
         format!("{lacking} for {path}: {}", self.error)

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use collector_common::record::ModuleId;
 
-use super::answer::{Answer, MOST_NAME_BYTES};
-use super::demangle::{NameForm, demangle_to};
+use super::answer::Answer;
+use super::demangle::{Demangler, NameForm};
 use super::dwarf;
 use super::elf::{self, SymbolError};
 use super::files::{KernelModule, ModuleFiles};
@@ -91,24 +91,17 @@ impl Task {
     }
 }
 
-/// How all names read, where that is not as the file has them, and how many there is no room for.
+/// How all names read, where that is not as the file has them, and how many there was no time or room for.
 fn readable(answer: &Answer<'_>, form: NameForm) -> (Vec<Option<String>>, u64) {
-    let mut room = MOST_NAME_BYTES;
-    let mut as_written = 0;
+    let mut demangler = Demangler::new(form);
     let names = answer.names().enumerate().map(|(position, linkage)| {
-        let name = if answer.is_dot_net(position) {
-            Some(ahead::readable(linkage))
-        } else {
-            let name = demangle_to(linkage, form);
-            (name != linkage).then(|| name.into_owned())
-        };
-        let name = name?;
-        let left = room.checked_sub(name.len());
-        as_written += u64::from(left.is_none());
-        room = left?;
-        Some(name)
+        if answer.is_dot_net(position) {
+            return Some(ahead::readable(linkage));
+        }
+        let name = demangler.name(linkage);
+        (name != linkage).then(|| name.into_owned())
     });
-    (names.collect(), as_written)
+    (names.collect(), demangler.as_written())
 }
 
 /// Lines of the kernel's own functions. Those of its modules and of BPF programs lie elsewhere; their names end in `[module]`.

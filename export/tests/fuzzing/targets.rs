@@ -36,7 +36,7 @@ const TARGETS: [Target; 13] = [
         name: "demangle",
         run: |input| demangle::run(input) > 12,
         begin: b"_Z1fIX",
-        seeds: 1,
+        seeds: 2,
         regressions: 0,
     },
     Target {

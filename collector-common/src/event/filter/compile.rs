@@ -313,18 +313,23 @@ impl Compiler<'_> {
             Asked::Compare(Comparison::Equal | Comparison::NotEqual, Literal::Float(value))
                 if value.fract() != 0.0 || value < *values.start() as f64 || value > *values.end() as f64 =>
             {
-                self.error(test.value_at, format!("`{}` is a whole number, and never {value}", test.field))
+                let (first, last) = values.into_inner();
+                let message =
+                    format!("`{}` is a whole number from {first} to {last}, and never {value}", test.field);
+                self.error(test.value_at, message)
             }
             Asked::Masked(mask, Comparison::Equal | Comparison::NotEqual, value) => {
                 // Numbers below 0 have all bits that the field has no room for.
                 let bits = if *values.start() < 0 { mask } else { mask & *values.end() as u64 };
-                if u64::try_from(value).is_ok_and(|value| value & !bits == 0) {
+                if bits != 0 && u64::try_from(value).is_ok_and(|value| value & !bits == 0) {
                     return Ok(());
                 }
-                let message = format!(
-                    "`{} & {mask:#x}` has bits of {bits:#x} alone, and is never {value:#x}",
-                    test.field
-                );
+                let masked = format!("`{} & {mask:#x}`", test.field);
+                let message = match u64::try_from(value) {
+                    _ if bits == 0 => format!("{masked} is 0 always: the field has no such bits"),
+                    Ok(value) => format!("{masked} has bits of {bits:#x} alone, and is never {value:#x}"),
+                    Err(_) => format!("{masked} is never below 0"),
+                };
                 self.error(test.value_at, message)
             }
             _ => Ok(()),

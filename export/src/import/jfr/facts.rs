@@ -305,6 +305,11 @@ pub(super) fn kernel(told: &str) -> String {
 
 /// Nanoseconds of a period, as `20 ms`; async-profiler has a mere number of them.
 fn period(text: &str) -> Option<u64> {
+    /// More digits than a number of 64 bits has, and a unit.
+    const LONGEST: usize = 32;
+    if text.len() > LONGEST {
+        return None;
+    }
     let (number, unit) = text.split_once(' ').unwrap_or((text, "ns"));
     let factor = match unit {
         "ns" => 1,

@@ -55,10 +55,20 @@ pub(super) struct Samples {
     met: HashMap<u64, ThreadId>,
     /// Our own attributes, by type of event, text, and which of the fields that are numbers there are: of the chunk that is being read.
     attributes: HashMap<(u64, StringId, u64), AttributeListId>,
+    /// What these are taken apart into, by text.
+    pairs: HashMap<StringId, Vec<OwnPair>>,
     without_stack: u64,
     without_room: u64,
     spans_left_out: u64,
     end: Nanos,
+}
+
+/// An attribute of ours: its key, and its value, which is text unless a field says that it is a number.
+struct OwnPair {
+    id: StringId,
+    key: String,
+    value: String,
+    text: Option<StringId>,
 }
 
 impl Samples {
@@ -80,6 +90,7 @@ impl Samples {
         self.code.begin_chunk(chunk.len());
         self.threads.clear();
         self.attributes.clear();
+        self.pairs.clear();
         let told = self.facts.processes.len();
         self.facts.take(chunk, &mut self.code.texts);
         self.add_processes(told, clock);
@@ -196,7 +207,8 @@ impl Samples {
         let is_ours = self.facts.recording.is_some();
         let fields = kind.fields().iter().enumerate().filter(|_| !is_ours);
         let classes = fields.filter(|(_, field)| chunk.kind_of(field).name() == "java.lang.Class");
-        let classes = classes.map(|(position, field)| (position, name(field.name()).to_owned())).collect();
+        let classes = classes.map(|(position, field)| (position, name(field.name()).to_owned()));
+        let classes = classes.take(MOST_ATTRIBUTES).collect();
         Some(Known { role, kind: kind_id, classes, numbers: Numbers::of(kind) })
     }
 
@@ -318,20 +330,29 @@ impl Samples {
     fn own_attributes(&mut self, event: &Event<'_>, numbers: &Numbers) -> AttributeListId {
         let texts = &mut self.code.texts;
         let machine = &mut self.machine;
-        let told = texts.of(&event.fields(), "attributes");
         let fields = event.fields();
-        *self.attributes.entry((event.kind().id(), told, numbers.there(&fields))).or_insert_with(|| {
+        let told = texts.of(&fields, "attributes");
+        let key = (event.kind().id(), told, numbers.there(&fields));
+        if let Some(&known) = self.attributes.get(&key) {
+            return known;
+        }
+        let pairs = self.pairs.entry(told).or_insert_with(|| {
             let pairs = pairs(texts.get(told)).into_iter().take(MOST_ATTRIBUTES);
-            let list = pairs.map(|(key, value)| {
-                let said = match numbers.number(&fields, &key, &value) {
-                    Some(number) => AttributeValue::Number(number),
-                    None => machine.intern_string(name(&value)).into(),
-                };
-                (machine.intern_string(name(&key)), said)
-            });
-            let list: Vec<_> = list.collect();
-            machine.attributes_mut().intern(&list)
-        })
+            pairs
+                .map(|(key, value)| OwnPair { id: machine.intern_string(name(&key)), key, value, text: None })
+                .collect()
+        });
+        let list = pairs.iter_mut().map(|OwnPair { id, key, value, text }| {
+            let said = match numbers.number(&fields, key, value) {
+                Some(number) => AttributeValue::Number(number),
+                None => (*text.get_or_insert_with(|| machine.intern_string(name(value)))).into(),
+            };
+            (*id, said)
+        });
+        let list: Vec<_> = list.collect();
+        let list = machine.attributes_mut().intern(&list);
+        self.attributes.insert(key, list);
+        list
     }
 
     fn attributes(&mut self, event: &Event<'_>, role: &Role, classes: &[(usize, String)]) -> AttributeListId {

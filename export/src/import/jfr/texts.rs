@@ -17,12 +17,15 @@ const LONGEST_NAME: usize = 4096;
 pub(super) struct Texts {
     strings: InternedStrings,
     of_constants: HashMap<Constant, Option<StringId>>,
+    /// By the constant that the field is in, its position, and the field of the field where it is that.
+    of_fields: HashMap<(Constant, usize, Option<&'static str>), Option<StringId>>,
 }
 
 impl Texts {
     /// Forgets what is known by number, as another chunk has others.
     pub(super) fn begin_chunk(&mut self) {
         self.of_constants.clear();
+        self.of_fields.clear();
     }
 
     /// A field's text; empty where it has none.
@@ -32,12 +35,34 @@ impl Texts {
 
     /// A field's text, where it has one.
     pub(super) fn told(&mut self, fields: &Struct<'_>, name: &str) -> Option<StringId> {
-        self.at(fields, fields.kind().fields().iter().position(|field| field.name() == name)?, 0)
+        let position = fields.kind().position(name)?;
+        self.once(fields, position, None, |texts| texts.at(fields, position, 0))
     }
 
     /// The text of the field of a field, as the name of a class.
-    pub(super) fn within(&mut self, fields: &Struct<'_>, outer: &str, inner: &str) -> StringId {
-        fields.get(outer).fields().map_or(StringId::EMPTY, |fields| self.of(&fields, inner))
+    pub(super) fn within(&mut self, fields: &Struct<'_>, outer: &str, inner: &'static str) -> StringId {
+        let Some(position) = fields.kind().position(outer) else { return StringId::EMPTY };
+        let text = self.once(fields, position, Some(inner), |texts| {
+            fields.at(position).fields().and_then(|fields| texts.told(&fields, inner))
+        });
+        text.unwrap_or_default()
+    }
+
+    /// Looks at a field of a constant once, however many refer to that: it may have much before the field.
+    fn once(
+        &mut self,
+        fields: &Struct<'_>,
+        position: usize,
+        inner: Option<&'static str>,
+        look: impl FnOnce(&mut Self) -> Option<StringId>,
+    ) -> Option<StringId> {
+        let Some(owner) = fields.constant() else { return look(self) };
+        if let Some(&known) = self.of_fields.get(&(owner, position, inner)) {
+            return known;
+        }
+        let text = look(self);
+        self.of_fields.insert((owner, position, inner), text);
+        text
     }
 
     fn at(&mut self, fields: &Struct<'_>, position: usize, depth: u32) -> Option<StringId> {

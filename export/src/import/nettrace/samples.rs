@@ -89,6 +89,8 @@ struct Samples {
     are_alone: HashMap<u32, bool>,
     /// By the position of the list of labels in the trace.
     told_labels: HashMap<u32, Told>,
+    /// By the position of the stack in the trace, and life, and whether it ends before its root: with the ticks at which it is that one.
+    stacks: HashMap<(u32, u32, bool), (StackId, [u64; 2])>,
     /// What our own files tell of kinds, by name.
     told: HashMap<String, (Unit, u64)>,
     modules: HashMap<ModuleKey, ModuleId>,
@@ -130,6 +132,7 @@ impl Samples {
             kinds: HashMap::new(),
             are_alone: HashMap::new(),
             told_labels: HashMap::new(),
+            stacks: HashMap::new(),
             told: HashMap::new(),
             modules: HashMap::new(),
             frames: HashMap::new(),
@@ -396,17 +399,30 @@ impl Samples {
             return None;
         }
         let life = self.life(event);
+        let is_cut = self.labels(event).is_cut;
+        let key = event.stack_position.map(|position| (position, life, is_cut));
+        if let Some(&(known, times)) = key.and_then(|key| self.stacks.get(&key))
+            && is_in(times, event.time)
+        {
+            return Some(known);
+        }
         self.stack.clear();
+        let [mut from, mut until] = ALWAYS;
         for (address, position) in event.stack().zip(0..) {
-            let frame = self.frame(life, address, position == 0, event.time);
+            let (frame, times) = self.frame(life, address, position == 0, event.time);
+            (from, until) = (from.max(times[0]), until.min(times[1]));
             self.stack.push(frame);
         }
-        if self.labels(event).is_cut {
+        if is_cut {
             let flags = FrameFlags(FrameFlags::CUT);
             let cut = Frame { module: ModuleId::KERNEL, address: Svma(0), flags };
             self.stack.push(self.machine.intern_frame(cut));
         }
-        Some(self.machine.intern_stack(&self.stack))
+        let stack = self.machine.intern_stack(&self.stack);
+        if let Some(key) = key {
+            self.stacks.insert(key, (stack, [from, until]));
+        }
+        Some(stack)
     }
 
     /// Keeps an event, with its sample where it has one.
@@ -436,12 +452,14 @@ impl Samples {
         }
     }
 
-    fn frame(&mut self, life: u32, address: u64, is_exact: bool, time: u64) -> FrameId {
+    /// The frame of an address, and the ticks, the last one excluded, at which it is that one.
+    fn frame(&mut self, life: u32, address: u64, is_exact: bool, time: u64) -> (FrameId, [u64; 2]) {
         let key = (u64::from(life) << 1 | u64::from(is_exact), address);
         let mut position = NONE;
         if let Some(known) = self.frames.get(&key) {
-            if known.times == NONE || is_in(self.times[known.times as usize], time) {
-                return known.frame;
+            let times = if known.times == NONE { ALWAYS } else { self.times[known.times as usize] };
+            if is_in(times, time) {
+                return (known.frame, times);
             }
             position = known.times;
         }
@@ -453,10 +471,9 @@ impl Samples {
             self.times.push(times);
         }
         self.frames.insert(key, KnownFrame { frame, times: position });
-        frame
+        (frame, times)
     }
 
-    /// The frame of an address, and the ticks, the last one excluded, at which it is that one.
     fn new_frame(&mut self, life: u32, address: u64, is_exact: bool, time: u64) -> (FrameId, [u64; 2]) {
         let mut flags = if is_exact { 0 } else { FrameFlags::RETURN_ADDRESS };
         let lookup = address.saturating_sub(u64::from(!is_exact));

@@ -33,10 +33,13 @@ const fn are_text(id: u32) -> &'static [bool] {
     }
 }
 
+/// More fields than any of these events has.
+const MOST_FIELDS: usize = 16;
+
 /// The values of an event. What they are is known by its number, which is what `PerfView` goes by, and not all writers describe them right.
 fn values(event: &Event<'_>) -> Option<Vec<Value>> {
     // The document has it in mappings, too; no writer is known.
-    let has_pid = event.event_type.field_names().any(|name| name == "ProcessId");
+    let has_pid = event.event_type.field_names().take(MOST_FIELDS).any(|name| name == "ProcessId");
     let known = if has_pid { None } else { event.known_values(are_text(event.event_type.id)) };
     match known {
         Some(Ok(values)) => Some(values),
@@ -86,7 +89,7 @@ pub(super) fn told(event: &Event<'_>) -> Option<Told> {
 
 /// A sample's value; 1 where it has none.
 pub(super) fn value(event: &Event<'_>) -> i64 {
-    match event.values().ok().and_then(|values| values.into_iter().next()) {
+    match event.first_value().ok().flatten() {
         Some(Value::Unsigned(value)) => value.try_into().unwrap_or(i64::MAX),
         Some(Value::Signed(value)) => value,
         _ => 1,

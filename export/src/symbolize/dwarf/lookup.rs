@@ -149,7 +149,7 @@ fn units_of<F: Read + Seek>(file: &DebugFile<F>) -> Result<Dwarf<Bytes<'_, F>>, 
 #[derive(Default)]
 struct Found {
     names: HashMap<(usize, SectionId, usize, usize), Option<u32>>,
-    files: HashMap<String, u32>,
+    files: HashMap<String, Option<u32>>,
     levels: Vec<Level>,
 }
 
@@ -186,7 +186,7 @@ impl Found {
         let name = frame.function.as_ref().map(|function| &function.name).filter(|name| !name.is_empty());
         let name = name.map(|name| self.name(name, answer)).transpose()?.flatten();
         let location = frame.location.as_ref();
-        let file = location.and_then(|location| location.file).map(|file| self.file(file, answer));
+        let file = location.and_then(|location| location.file).and_then(|file| self.file(file, answer));
         let line = location.and_then(|location| location.line).unwrap_or_default();
         let column = location.and_then(|location| location.column).unwrap_or_default();
         Ok(Level { name, file, line, column })
@@ -206,8 +206,8 @@ impl Found {
         Ok(id)
     }
 
-    /// The position of a source file among those of `answer`.
-    fn file(&mut self, path: &str, answer: &mut Answer<'_>) -> u32 {
+    /// The position of a source file among those of `answer`, where there was room for it.
+    fn file(&mut self, path: &str, answer: &mut Answer<'_>) -> Option<u32> {
         if let Some(&known) = self.files.get(path) {
             return known;
         }

@@ -59,14 +59,15 @@ pub enum SymbolError {
     /// Lines and inlined functions could not be read, or not all of them.
     #[error(transparent)]
     Lines(#[from] LineError),
-    /// Names are longer than those of any real file.
+    /// Names are longer, or take longer to be made readable, than those of any real file.
     #[error(
-        "{left_out} are left out and {as_written} are as the file has them: all are longer than the {limit} bytes of any real file"
+        "{left_out} names and paths are left out, and {as_written} are not made readable: together they have more than {limit} bytes, or take \
+         longer than those of any real file"
     )]
     Names {
         /// How many there was no room for.
         left_out: u64,
-        /// How many there was no room for as they read.
+        /// How many there was no time or room to make readable for.
         as_written: u64,
         /// How many bytes there is room for.
         limit: u64,

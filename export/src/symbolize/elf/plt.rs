@@ -50,7 +50,7 @@ pub(super) struct Stubs {
     names: Vec<String>,
     /// Position among the wanted addresses, and resolver's address.
     chosen: Vec<(usize, u64)>,
-    /// Addresses whose names there is no room for.
+    /// Names that there is no room for.
     left_out: u64,
 }
 
@@ -101,7 +101,7 @@ where
     }
     let mut found = Stubs::default();
     // By where its string is: which of the names it is, if there is one, and room for it.
-    let mut known: Table<(u64, u32), Import> = Table::default();
+    let mut known: Table<(u64, u32), Option<usize>> = Table::default();
     let mut room = MOST_NAME_BYTES;
     for (position, callee) in callees::<Elf, R>(layout, file, &targets)? {
         let (section, index) = match callee {
@@ -118,33 +118,23 @@ where
             let mut all = Strings::new(strings);
             let name = all.get(file, at)?;
             let import = match room.checked_sub(name.len()) {
-                _ if name.is_empty() => Import::Unnamed,
-                None => Import::NoRoom,
+                _ if name.is_empty() => None,
+                None => {
+                    found.left_out += 1;
+                    None
+                }
                 Some(left) => {
                     room = left;
                     found.names.push(String::from_utf8_lossy(name).into_owned());
-                    Import::Name(found.names.len() - 1)
+                    Some(found.names.len() - 1)
                 }
             };
             known.insert((strings.offset, at), import);
             import
         };
-        match import {
-            Import::Name(name) => found.imports.push((position, name)),
-            Import::NoRoom => found.left_out += 1,
-            Import::Unnamed => {}
-        }
+        found.imports.extend(import.map(|name| (position, name)));
     }
     Ok(found)
-}
-
-/// What a symbol that stubs lead to is called.
-#[derive(Clone, Copy)]
-enum Import {
-    /// By position among the names.
-    Name(usize),
-    NoRoom,
-    Unnamed,
 }
 
 fn decode<R: Read + Seek>(

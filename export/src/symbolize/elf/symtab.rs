@@ -250,12 +250,13 @@ fn name<R: Read + Seek>(
     let mut names: Table<u32, Vec<u8>> = Table::default();
     let mut read = Ok(());
     let mut kept = 0;
-    let mut is_full = false;
+    // From where on strings there is no room for names.
+    let mut full = None;
     for offset in offsets {
         match strings.get(file, offset) {
             Ok([]) => {}
             Ok(name) if kept + name.len() > MOST_NAME_BYTES => {
-                is_full = true;
+                full = Some(offset);
                 break;
             }
             Ok(name) => {
@@ -278,7 +279,8 @@ fn name<R: Read + Seek>(
                 .or_insert_with(|| answer.add_name(String::from_utf8_lossy(name).into_owned()));
             answer.set(position, id);
         } else {
-            answer.leave_out(is_full.into());
+            let is_left_out = full.is_some_and(|full| ties.names().iter().any(|&offset| offset >= full));
+            answer.leave_out(is_left_out.into());
         }
     }
     read

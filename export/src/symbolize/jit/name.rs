@@ -4,6 +4,7 @@
 use collector_common::record::{ModuleId, ProcessId};
 
 use super::super::answer::Answer;
+use super::super::demangle::{Demangler, NameForm};
 use super::super::elf::SymbolError;
 use super::super::files::ModuleFiles;
 use super::super::resolve::Place;
@@ -30,6 +31,7 @@ pub(in super::super) fn name(
     let map = if left.is_empty() { None } else { files.perf_map(process) };
     let read = map.map_or(Ok(()), |mut map| map.look_up(&mut answer));
 
+    let mut demangler = Demangler::new(NameForm::Full);
     let mut known = Table::default();
     for place in places {
         let (written, line) = match (at(place.address), dumped) {
@@ -41,18 +43,24 @@ pub(in super::super) fn name(
         };
         let file = |at: JitPlace| dumped.zip(at.file).map(|(names, file)| names.file(file));
         let told = line.and_then(|at| Some((file(at)?, at.line, at.column)));
-        let (entry, list) = *known.entry((written, told)).or_insert_with(|| add(written, told, symbols));
+        let (entry, list) =
+            *known.entry((written, told)).or_insert_with(|| add(written, told, &mut demangler, symbols));
         symbols.set_interned(place.frame, entry);
         if let Some(list) = list {
             symbols.set_list(place.frame, list);
         }
     }
-    read.map_err(SymbolError::from).and(answer.had_room(0))
+    read.map_err(SymbolError::from).and(answer.had_room(demangler.as_written()))
 }
 
 /// Adds a function with the line that was told for it, or else where it begins, if that is in its name.
-fn add(written: &str, told: Option<(&str, u32, u32)>, symbols: &mut Symbols) -> (Entry, Option<u32>) {
-    let readable = Readable::of(written);
+fn add(
+    written: &str,
+    told: Option<(&str, u32, u32)>,
+    demangler: &mut Demangler,
+    symbols: &mut Symbols,
+) -> (Entry, Option<u32>) {
+    let readable = Readable::of(written, demangler);
     let (name, linkage) = (symbols.intern(&readable.name), symbols.intern(written));
     let (file, line, column) = told.unwrap_or((readable.file, readable.line, readable.column));
     let list = (!file.is_empty()).then(|| {

@@ -13,7 +13,7 @@
 
 use std::borrow::Cow;
 
-use super::super::demangle::demangle;
+use super::super::demangle::Demangler;
 
 /// The language that a function was written in, as far as its name tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,10 +42,10 @@ pub(super) struct Readable<'a> {
 
 impl<'a> Readable<'a> {
     /// Of a name as it was written.
-    pub(super) fn of(written: &'a str) -> Self {
+    pub(super) fn of(written: &'a str, demangler: &mut Demangler) -> Self {
         let known = javascript(written).or_else(|| python(written));
         known.or_else(|| dot_net(written)).or_else(|| java(written)).unwrap_or_else(|| Self {
-            name: demangle(written),
+            name: demangler.name(written),
             language: None,
             file: "",
             line: 0,
@@ -183,6 +183,7 @@ fn dot_net(written: &str) -> Option<Readable<'_>> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::super::demangle::NameForm;
     use super::*;
 
     #[test]
@@ -229,7 +230,7 @@ mod tests {
             ("int f(int)", "int f(int)", None, ("", 0, 0)),
             ("a + b (c.d)", "a + b (c.d)", None, ("", 0, 0)),
         ] {
-            let readable = Readable::of(written);
+            let readable = Readable::of(written, &mut Demangler::new(NameForm::Full));
             assert_eq!((&*readable.name, readable.language), (name, language), "{written}");
             assert_eq!((readable.file, readable.line, readable.column), place, "{written}");
         }
@@ -243,8 +244,9 @@ mod tests {
             noise in any::<String>(),
         ) {
             let written = format!("{start}x{rest}");
-            prop_assert!(!Readable::of(&written).name.is_empty());
-            Readable::of(&noise);
+            let mut demangler = Demangler::new(NameForm::Full);
+            prop_assert!(!Readable::of(&written, &mut demangler).name.is_empty());
+            Readable::of(&noise, &mut demangler);
         }
     }
 }

@@ -13,6 +13,9 @@ const DBI_STREAM: u32 = 3;
 /// What stands for a stream that is not there.
 const NO_STREAM: u16 = u16::MAX;
 
+/// More sections than any image has: Windows loads none with more than 96.
+const MOST_SECTIONS: usize = 256;
+
 /// A place in an image: the number of a section, from 1, and an offset in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Place {
@@ -56,7 +59,7 @@ impl Information {
         if own.get(12..28) != Some(&id.guid[..]) {
             return Err(PdbError::Other);
         }
-        let paths = named_stream(&own, b"/names");
+        let paths = named_stream(&own, b"/names\0");
         let all = pdb.stream(DBI_STREAM)?;
         let damaged = |at: usize| PdbError::damaged("list of object files", Some(DBI_STREAM), at as u64);
         let word = |at| u32_at(&all, at).ok_or_else(|| damaged(at));
@@ -84,7 +87,7 @@ impl Information {
         let headers = u16_at(streams, 10).filter(|it| *it != NO_STREAM).ok_or_else(|| damaged(start + 10))?;
         let headers = pdb.stream(headers.into())?;
         let section = |entry: &[u8]| (u32_at(entry, 12).unwrap_or(0), u32_at(entry, 8).unwrap_or(0));
-        let sections = headers.chunks_exact(40).take(usize::from(u16::MAX)).map(section).collect();
+        let sections = headers.chunks_exact(40).take(MOST_SECTIONS).map(section).collect();
         let publics = u16_at(&all, 20).unwrap_or(NO_STREAM).into();
         Ok(Self { sections, contributions, objects, publics, paths })
     }
@@ -106,7 +109,7 @@ impl Information {
     }
 }
 
-/// The number of a stream that has a name. The names are a table of hashes: the text of all, then how many there are, two sets of
+/// The number of a stream that has a name, which ends with a NUL. The names are a table of hashes: the text of all, then how many there are, two sets of
 /// bits that say which places of the table are taken, and for each taken place the offset of a name and a number.
 fn named_stream(own: &[u8], name: &[u8]) -> Option<u32> {
     let size = u32_at(own, 28)? as usize;
@@ -116,7 +119,8 @@ fn named_stream(own: &[u8], name: &[u8]) -> Option<u32> {
         at = at.checked_add(4 + (u32_at(own, at)? as usize).checked_mul(4)?)?;
     }
     let entries = own.get(at..)?.chunks_exact(8);
-    let named = |entry: &&[u8]| u32_at(entry, 0).and_then(|text| text_at(texts, text as usize)) == Some(name);
+    let begins = |text: u32| texts.get(text as usize..).is_some_and(|text| text.starts_with(name));
+    let named = |entry: &&[u8]| u32_at(entry, 0).is_some_and(begins);
     entries.take(u32_at(own, 32 + size)? as usize).find(named).and_then(|entry| u32_at(entry, 4))
 }
 

@@ -178,8 +178,8 @@ impl Found {
             self.functions.values().flat_map(|it| it.inlined.iter().map(|it| it.0)).collect();
         wanted.sort_unstable();
         wanted.dedup();
-        let inlinees = names::names(pdb, &wanted, answer)?;
-        let sources = self.sources(pdb, information, answer)?;
+        let (inlinees, named) = names::names(pdb, &wanted, answer);
+        let (sources, placed) = self.sources(pdb, information, answer);
         for (position, Named { name, inlined }) in self.functions {
             let Some(&object) = self.objects.get(&position) else { continue };
             answer.set(position, name);
@@ -195,32 +195,38 @@ impl Found {
             let levels: Vec<Level> = inner.chain([level(name, line.unwrap_or_default())]).collect();
             answer.set_levels(position, &levels);
         }
-        Ok(())
+        named.and(placed)
     }
 
-    /// Positions of source files among those of the answer.
+    /// Positions of source files among those of the answer, as far as their paths can be read.
     fn sources<R: Read + Seek>(
         &self,
         pdb: &mut Container<'_, R>,
         information: &Information,
         answer: &mut Answer<'_>,
-    ) -> Result<HashMap<(u16, u32), u32>, PdbError> {
+    ) -> (HashMap<(u16, u32), u32>, Result<(), PdbError>) {
         /// In front of the paths: a number that says what follows, a version, and how many bytes there are.
         const HEADER: usize = 12;
         let Some(stream) = information.paths.filter(|_| !self.paths.is_empty()) else {
-            return Ok(HashMap::new());
+            return (HashMap::new(), Ok(()));
         };
-        let texts = pdb.stream(stream)?;
-        let mut known: HashMap<u32, u32> = HashMap::new();
+        let texts = match pdb.stream(stream) {
+            Ok(texts) => texts,
+            Err(error) => return (HashMap::new(), Err(error)),
+        };
+        let mut known: HashMap<u32, Option<u32>> = HashMap::new();
         let mut sources = HashMap::new();
         for (&key, &path) in &self.paths {
             let Some(path) = path else { continue };
+            if !answer.has_room_for_sources() {
+                break;
+            }
             let Some(text) = text_at(&texts, HEADER.saturating_add(path as usize)) else { continue };
             let source =
                 known.entry(path).or_insert_with(|| answer.add_source(&String::from_utf8_lossy(text)));
-            sources.insert(key, *source);
+            sources.extend(source.map(|source| (key, source)));
         }
-        Ok(sources)
+        (sources, Ok(()))
     }
 }
 
@@ -242,7 +248,7 @@ fn name_publics<R: Read + Seek>(
     sorted.sort_unstable();
     // By wanted place: the nearest symbol that is not below the wanted place before it.
     let mut best: Vec<Option<(Place, String)>> = vec![None; sorted.len()];
-    pdb.each_record(information.publics, 0, u32::MAX, |kind, record| {
+    let read = pdb.each_record(information.publics, 0, u32::MAX, |kind, record| {
         let (Some(flags), Some(offset), Some(section), Some(name)) =
             (u32_at(record, 0), u32_at(record, 4), u16_at(record, 8), text_at(record, 10))
         else {
@@ -258,7 +264,7 @@ fn name_publics<R: Read + Seek>(
         {
             *best = Some((place, String::from_utf8_lossy(name).into_owned()));
         }
-    })?;
+    });
     let mut nearest: Option<(Place, Option<u32>)> = None;
     for ((place, position, start), best) in sorted.into_iter().zip(best) {
         nearest = best.map(|(place, name)| (place, answer.add_name(name))).or(nearest);
@@ -267,5 +273,5 @@ fn name_publics<R: Read + Seek>(
             answer.set(position, name);
         }
     }
-    Ok(())
+    read
 }

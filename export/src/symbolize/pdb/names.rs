@@ -34,18 +34,18 @@ enum Scope {
     Class(u32),
 }
 
-/// Adds the names of functions, with what they are in.
+/// Adds the names of functions, with what they are in, as far as they can be read.
 pub(super) fn names<R: Read + Seek>(
     pdb: &mut Container<'_, R>,
     wanted: &[Inlinee],
     answer: &mut Answer<'_>,
-) -> Result<HashMap<Inlinee, u32>, PdbError> {
+) -> (HashMap<Inlinee, u32>, Result<(), PdbError>) {
     let mut found: HashMap<Inlinee, (Scope, String)> =
         wanted.iter().map(|&id| (id, (Scope::None, String::new()))).collect();
     if found.is_empty() {
-        return Ok(HashMap::new());
+        return (HashMap::new(), Ok(()));
     }
-    each(pdb, IDS, |number, kind, record| {
+    let mut outcome = each(pdb, IDS, |number, kind, record| {
         let Some(slot) = found.get_mut(&number) else { return };
         let (Some(scope), Some(name)) = (u32_at(record, 0), text_at(record, 8)) else { return };
         let scope = match kind {
@@ -55,33 +55,33 @@ pub(super) fn names<R: Read + Seek>(
             _ => return,
         };
         *slot = (scope, String::from_utf8_lossy(name).into_owned());
-    })?;
+    });
     let mut scopes: HashMap<Scope, String> =
         found.values().map(|(scope, _)| (*scope, String::new())).collect();
     scopes.remove(&Scope::None);
     if scopes.keys().any(|scope| matches!(scope, Scope::Namespace(_))) {
-        each(pdb, IDS, |number, kind, record| {
+        outcome = outcome.and(each(pdb, IDS, |number, kind, record| {
             let text = text_at(record, 4).filter(|_| kind == leaf::STRING);
             if let Some((slot, text)) = scopes.get_mut(&Scope::Namespace(number)).zip(text) {
                 *slot = String::from_utf8_lossy(text).into_owned();
             }
-        })?;
+        }));
     }
     if scopes.keys().any(|scope| matches!(scope, Scope::Class(_))) {
-        each(pdb, TYPES, |number, kind, record| {
+        outcome = outcome.and(each(pdb, TYPES, |number, kind, record| {
             if let Some(slot) = scopes.get_mut(&Scope::Class(number))
                 && let Some(name) = class_name(kind, record)
             {
                 *slot = String::from_utf8_lossy(name).into_owned();
             }
-        })?;
+        }));
     }
     let whole =
         found.into_iter().filter(|(_, (_, name))| !name.is_empty()).filter_map(|(id, (scope, name))| {
             let scope = scopes.get(&scope).filter(|scope| !scope.is_empty());
             Some((id, answer.add_name(scope.map_or(name.clone(), |scope| format!("{scope}::{name}")))?))
         });
-    Ok(whole.collect())
+    (whole.collect(), outcome)
 }
 
 /// All records of a stream with their numbers.
@@ -91,7 +91,8 @@ fn each<R: Read + Seek>(
     mut take: impl FnMut(u32, u16, &[u8]),
 ) -> Result<(), PdbError> {
     let header = pdb.part(stream, 0, 56)?;
-    let word = |at| u32_at(&header, at).ok_or_else(|| PdbError::damaged("types", Some(stream), at as u64));
+    let word =
+        |at| u32_at(&header, at).ok_or_else(|| PdbError::damaged("list of types", Some(stream), at as u64));
     let (start, first, size) = (word(4)?, word(8)?, word(16)?);
     let mut number = first;
     pdb.each_record(stream, start, start.saturating_add(size), |kind, record| {

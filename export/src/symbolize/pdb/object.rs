@@ -65,6 +65,8 @@ pub(super) struct Function {
     pub(super) name: usize,
     /// What is inlined at the wanted place, outermost first.
     pub(super) inlined: Vec<(Inlinee, Line)>,
+    /// The innermost of these, by its number; 0 where there is none.
+    innermost: u32,
 }
 
 /// The functions that wanted places are in.
@@ -80,6 +82,7 @@ pub(super) struct Functions<'a> {
 pub(super) struct Parts<'a> {
     symbols: &'a [u8],
     lines: &'a [u8],
+    checksums: &'a [u8],
 }
 
 impl<'a> Parts<'a> {
@@ -87,14 +90,20 @@ impl<'a> Parts<'a> {
         let symbols = stream.get(4..object.symbols as usize)?;
         let start = (object.symbols as usize).checked_add(object.old_lines as usize)?;
         let lines = stream.get(start..start.checked_add(object.lines as usize)?)?;
-        Some(Self { symbols, lines })
+        Some(Self::new(symbols, lines))
+    }
+
+    fn new(symbols: &'a [u8], lines: &'a [u8]) -> Self {
+        const CHECKSUMS: u32 = 0xf4;
+        let checksums = subsections(lines).find(|(kind, _)| *kind == CHECKSUMS);
+        Self { symbols, lines, checksums: checksums.map_or(&[], |(_, checksums)| checksums) }
     }
 
     /// Where lines of inlined functions begin.
     pub(super) fn inlinees(&self) -> HashMap<Inlinee, Line> {
         const INLINEE_LINES: u32 = 0xf6;
         let mut found = HashMap::new();
-        for (_, part) in self.subsections().filter(|(kind, _)| *kind == INLINEE_LINES) {
+        for (_, part) in subsections(self.lines).filter(|(kind, _)| *kind == INLINEE_LINES) {
             // With further files each.
             let has_more = u32_at(part, 0) == Some(1);
             let mut rest = part.get(4..).unwrap_or_default();
@@ -112,9 +121,7 @@ impl<'a> Parts<'a> {
 
     /// The text of a path, by its place among the checksums: where it is in the stream of all paths.
     pub(super) fn path(&self, file: u32) -> Option<u32> {
-        const CHECKSUMS: u32 = 0xf4;
-        let (_, checksums) = self.subsections().find(|(kind, _)| *kind == CHECKSUMS)?;
-        u32_at(checksums, file as usize)
+        u32_at(self.checksums, file as usize)
     }
 
     /// Sorted places in, the line at each out, as far as there is one.
@@ -122,7 +129,7 @@ impl<'a> Parts<'a> {
         const LINES: u32 = 0xf2;
         // By place: the nearest line that is not below the place before it, where it begins, and where its function ends.
         let mut begun: Vec<Option<(Place, u32, Line)>> = vec![None; places.len()];
-        for (_, part) in self.subsections().filter(|(kind, _)| *kind == LINES) {
+        for (_, part) in subsections(self.lines).filter(|(kind, _)| *kind == LINES) {
             let (Some(offset), Some(section), Some(flags), Some(size)) =
                 (u32_at(part, 0), u16_at(part, 4), u16_at(part, 6), u32_at(part, 8))
             else {
@@ -153,19 +160,6 @@ impl<'a> Parts<'a> {
         lines.collect()
     }
 
-    fn subsections(&self) -> impl Iterator<Item = (u32, &'a [u8])> + use<'a> {
-        /// Of those that are to be passed over.
-        const IGNORED: u32 = 1 << 31;
-        let mut rest = self.lines;
-        std::iter::from_fn(move || {
-            let (kind, size) = (u32_at(rest, 0)?, u32_at(rest, 4)? as usize);
-            let part = rest.get(8..)?.get(..size)?;
-            rest = rest.get((8 + size).next_multiple_of(4)..).unwrap_or_default();
-            Some((kind, part))
-        })
-        .filter(|(kind, _)| kind & IGNORED == 0)
-    }
-
     /// Sorted places in, the functions that they are in out; with what is inlined, if so.
     pub(super) fn functions(
         &self,
@@ -175,6 +169,7 @@ impl<'a> Parts<'a> {
     ) -> Result<Functions<'a>, PdbError> {
         let mut found = Functions { names: Vec::new(), at: vec![None; places.len()] };
         let mut open: Vec<Scope> = Vec::new();
+        let mut sites = 0;
         let mut rest = self.symbols;
         while let Some((kind, record, behind)) = split_record(rest) {
             rest = behind;
@@ -187,7 +182,11 @@ impl<'a> Parts<'a> {
                             let last = places.partition_point(|it| *it < end).max(first);
                             room.steps(last - first)?;
                             found.add(name, first..last);
-                            Scope::Function { start: start.offset, places: first..last, depth: 0 }
+                            Scope::Function(Around {
+                                start: start.offset,
+                                places: first..last,
+                                ..Around::default()
+                            })
                         }
                         None => Scope::Other,
                     };
@@ -195,11 +194,12 @@ impl<'a> Parts<'a> {
                 }
                 symbol::INLINE_SITE | symbol::INLINE_SITE_2 => {
                     let scope = match (open.last(), inlinees) {
-                        (Some(Scope::Function { start, places: range, depth }), Some(inlinees))
-                            if !range.is_empty() && open.len() < MAX_LEVELS =>
+                        (Some(Scope::Function(around)), Some(inlinees))
+                            if !around.places.is_empty() && open.len() < MAX_LEVELS =>
                         {
-                            let around = (*start, range.clone(), *depth);
-                            inline_site(kind, record, around, places, inlinees, &mut found.at, room)?
+                            sites += 1;
+                            let site = Site { kind, record, number: sites };
+                            inline_site(&site, around, places, inlinees, &mut found.at, room)?
                         }
                         _ => Scope::Other,
                     };
@@ -223,6 +223,20 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// The parts that lines and what belongs to them are in, with their kinds.
+fn subsections(lines: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
+    /// Of those that are to be passed over.
+    const IGNORED: u32 = 1 << 31;
+    let mut rest = lines;
+    std::iter::from_fn(move || {
+        let (kind, size) = (u32_at(rest, 0)?, u32_at(rest, 4)? as usize);
+        let part = rest.get(8..)?.get(..size)?;
+        rest = rest.get((8 + size).next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, part))
+    })
+    .filter(|(kind, _)| kind & IGNORED == 0)
+}
+
 impl<'a> Functions<'a> {
     /// Adds one that is at some places.
     fn add(&mut self, name: &'a [u8], places: Range<usize>) {
@@ -231,7 +245,7 @@ impl<'a> Functions<'a> {
         if slots.is_empty() {
             return;
         }
-        slots.fill(Some(Function { name: position, inlined: Vec::new() }));
+        slots.fill(Some(Function { name: position, inlined: Vec::new(), innermost: 0 }));
         self.names.push(name);
     }
 }
@@ -239,49 +253,76 @@ impl<'a> Functions<'a> {
 /// What symbols are in.
 #[derive(Clone, Debug)]
 enum Scope {
-    /// A function that begins there, or one that is inlined into it, in so many others: the first and the last of the wanted places that
-    /// are in it have all others between them.
-    Function {
-        start: u32,
-        places: Range<usize>,
-        depth: usize,
-    },
+    /// A function, or one that is inlined into it.
+    Function(Around),
     Other,
 }
 
-/// Notes an inlined function for the places that it is at, of those of what is around it.
-fn inline_site(
+/// What is around an inlined function.
+#[derive(Clone, Debug, Default)]
+struct Around {
+    /// Where the function begins that all is inlined into, and which of the wanted places are in it.
+    start: u32,
+    places: Range<usize>,
+    /// The inlined function, by its number, with its file, and what it is inlined into; 0 for the function that is inlined into none.
+    site: u32,
+    inlinee: Inlinee,
+    file: Option<u32>,
+    outer: u32,
+}
+
+/// An inlined function as the symbols have it, and its number, from 1.
+struct Site<'a> {
     kind: u16,
-    record: &[u8],
-    (start, around, depth): (u32, Range<usize>, usize),
+    record: &'a [u8],
+    number: u32,
+}
+
+/// Notes an inlined function for the places that it is at.
+fn inline_site(
+    site: &Site<'_>,
+    around: &Around,
     places: &[Place],
     inlinees: &HashMap<Inlinee, Line>,
     found: &mut [Option<Function>],
     room: &mut Room,
 ) -> Result<Scope, PdbError> {
-    let annotations = if kind == symbol::INLINE_SITE { 12 } else { 16 };
-    let (Some(inlinee), Some(annotations)) = (u32_at(record, 8), record.get(annotations..)) else {
+    let annotations = if site.kind == symbol::INLINE_SITE { 12 } else { 16 };
+    let (Some(inlinee), Some(annotations)) = (u32_at(site.record, 8), site.record.get(annotations..)) else {
         return Ok(Scope::Other);
     };
-    let of_function = places.get(around.clone()).unwrap_or_default();
-    let mut within: Option<Range<usize>> = None;
-    for row in rows(annotations, inlinees.get(&inlinee).copied().unwrap_or_default()) {
+    let first_line = inlinees.get(&inlinee).copied().unwrap_or_default();
+    let of_function = places.get(around.places.clone()).unwrap_or_default();
+    for row in rows(annotations, first_line) {
         let is_before =
-            |code: u32| of_function.partition_point(|place| place.offset.wrapping_sub(start) < code);
-        let first = around.start + is_before(row.start);
-        let last = (around.start + is_before(row.end())).max(first);
+            |code: u32| of_function.partition_point(|place| place.offset.wrapping_sub(around.start) < code);
+        let first = around.places.start + is_before(row.start);
+        let last = (around.places.start + is_before(row.end())).max(first);
         room.steps(1 + last - first)?;
-        for (slot, index) in found.get_mut(first..last).unwrap_or_default().iter_mut().zip(first..) {
-            // Of what overlaps, the first counts; and what is around a place there is around it here.
-            let Some(function) = slot.as_mut().filter(|it| it.inlined.len() == depth) else { continue };
+        for function in found.get_mut(first..last).unwrap_or_default().iter_mut().flatten() {
+            // Of what overlaps, the first counts.
+            let is_within = function.innermost == around.site;
+            if !is_within && (around.site == 0 || function.innermost != around.outer) {
+                continue;
+            }
+            if !is_within {
+                // Compilers leave out of a function's code what is inlined into it, now and then.
+                room.inlined()?;
+                function.inlined.push((around.inlinee, Line { file: around.file, ..Line::default() }));
+            }
             room.inlined()?;
             function.inlined.push((inlinee, row.line));
-            within = Some(
-                within.map_or(index..index + 1, |range| range.start.min(index)..range.end.max(index + 1)),
-            );
+            function.innermost = site.number;
         }
     }
-    Ok(Scope::Function { start, places: within.unwrap_or(0..0), depth: depth + 1 })
+    Ok(Scope::Function(Around {
+        site: site.number,
+        inlinee,
+        file: first_line.file,
+        outer: around.site,
+        start: around.start,
+        places: around.places.clone(),
+    }))
 }
 
 /// Kinds of symbols.
@@ -365,7 +406,7 @@ mod tests {
 
     fn inlined(symbols: &[Vec<u8>], places: &[Place], room: &mut Room) -> Result<Vec<Vec<u32>>, PdbError> {
         let symbols = [&[function_record("f")], symbols, &[record(symbol::END, &[])]].concat().concat();
-        let parts = Parts { symbols: &symbols, lines: &[] };
+        let parts = Parts::new(&symbols, &[]);
         let found = parts.functions(places, Some(&HashMap::new()), room)?;
         let of = |function: Option<Function>| {
             let function = function.unwrap();
@@ -375,14 +416,16 @@ mod tests {
         Ok(found.at.into_iter().map(of).collect())
     }
 
-    /// By hand: 1 is at 10..20 and 30..40, with 2 in it at 12..15; 3 is at 50..60.
+    /// By hand: 1 is at 10..20 and 30..40, with 2 in it at 12..15; 3 is at 50..60, with 4 in it at 22..25, where it does not tell to be; and in
+    /// that is 5, at 13, where it can't be.
     #[test]
     fn what_is_inlined_is_where_its_pieces_are() {
-        let symbols =
-            [site(1, &[(10, 10), (10, 10)]), site(2, &[(12, 3)]), end(), end(), site(3, &[(50, 10)]), end()];
-        let places = [9, 10, 12, 14, 15, 25, 39, 50, 60].map(|at| place(256 + at));
+        let first = [site(1, &[(10, 10), (10, 10)]), site(2, &[(12, 3)]), end(), end()];
+        let second = [site(3, &[(50, 10)]), site(4, &[(22, 3)]), site(5, &[(13, 1)]), end(), end(), end()];
+        let symbols = [&first[..], &second].concat();
+        let places = [9, 10, 12, 13, 15, 23, 25, 39, 50, 60].map(|at| place(256 + at));
         let found = inlined(&symbols, &places, &mut Room::default()).unwrap();
-        let expected: [&[u32]; 9] = [&[], &[1], &[1, 2], &[1, 2], &[1], &[], &[1], &[3], &[]];
+        let expected: [&[u32]; 10] = [&[], &[1], &[1, 2], &[1, 2], &[1], &[3, 4], &[], &[1], &[3], &[]];
         assert_eq!(found, expected);
     }
 
@@ -441,7 +484,7 @@ mod tests {
             }).collect();
             let places: Vec<Place> = wanted.iter().map(|&at| place(at)).collect();
             let bytes = lines_of(&functions);
-            let found = Parts { symbols: &[], lines: &bytes }.lines(&places);
+            let found = Parts::new(&[], &bytes).lines(&places);
             for (&wanted, found) in wanted.iter().zip(found) {
                 let of = functions.iter().find(|(start, size, _)| (*start..start + size).contains(&wanted));
                 let lines = of.into_iter().flat_map(|(start, _, files)| {

@@ -9,6 +9,9 @@ pub(super) fn all() -> Vec<Hostile> {
         ("labels of many events", labels_of_many_events(), Expected::Read),
         ("a long type of many frames", long_type_of_many_frames(), Expected::Read),
         ("lists of nothing", lists_of_nothing(), Expected::Read),
+        ("events of many classes", events_of_many_classes(), Expected::Read),
+        ("a class behind much else", class_behind_much_else(), Expected::Read),
+        ("events of many fields", events_of_many_fields(), Expected::Read),
     ];
     let hostile = |(name, bytes, expected)| Hostile { name, plain_len: Vec::len(&bytes), bytes, expected };
     files.map(hostile).into()
@@ -17,19 +20,31 @@ pub(super) fn all() -> Vec<Hostile> {
 /// A `.nettrace`: each event has all labels.
 fn labels_of_many_events() -> Vec<u8> {
     const LABELS: usize = 1_000_000;
-    const EVENTS: usize = 20_000;
     // An opcode each, the last of them marked.
     let mut labels = [7, 1].repeat(LABELS);
     labels[2 * (LABELS - 1)] |= 0x80;
-    // A type without fields, of the number 1.
-    let row = [number(1), text("P"), number(1), text("E"), vec![0; 2], vec![0; 2]].concat();
+    nettrace("P", &[0; 2], &labels, 20_000)
+}
+
+/// A `.nettrace`: each event's type has all fields, which take no bytes, and each event is of 2 bytes.
+fn events_of_many_fields() -> Vec<u8> {
+    const FIELDS: u16 = 10_000;
+    // Of an object without fields, and without a name.
+    let field = sized(&[text(""), vec![1, 0, 0]].concat());
+    let fields = [FIELDS.to_le_bytes().to_vec(), field.repeat(FIELDS.into())].concat();
+    nettrace("Universal.Events", &fields, &[0x87, 1], 300_000)
+}
+
+/// A `.nettrace` of one type of events, with its fields, one stack, one list of labels, and so many events that have all of these.
+fn nettrace(provider: &str, fields: &[u8], labels: &[u8], events: usize) -> Vec<u8> {
+    let row = [number(1), text(provider), number(1), text("E"), fields.to_vec(), vec![0; 2]].concat();
     let types = block(3, &[vec![0; 2], sized(&row)]);
     let threads = [(0, 0), (1, 400)]
         .map(|(at, id)| sized(&[number(at), vec![2], number(id), vec![3], number(id)].concat()));
     let stacks = block(5, &[words(&[1, 1, 8]), 0x40_1010_u64.to_le_bytes().to_vec()]);
-    // Its type, thread, stack and labels, that no time went by, and no bytes.
-    let event = [vec![223], [1, 0, 0, 0, 1, 1, 0, 1, 0].map(number).concat()].concat();
-    let events = event.repeat(EVENTS);
+    // The first has its type, thread, stack and labels, that no time went by, and no bytes; the others are as the one before.
+    let first = [vec![223], [1, 0, 0, 0, 1, 1, 0, 1, 0].map(number).concat()].concat();
+    let events = [first, [0, 0].repeat(events - 1)].concat();
     let header = [words(&[0x14 | 1 << 16]), [0_u64; 2].map(u64::to_le_bytes).concat()].concat();
     [
         b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0".to_vec(),
@@ -37,7 +52,7 @@ fn labels_of_many_events() -> Vec<u8> {
         types,
         stacks,
         block(6, &threads),
-        block(8, &[words(&[1, 1]), labels]),
+        block(8, &[words(&[1, 1]), labels.to_vec()]),
         block(2, &[header, events]),
         block(0, &[]),
     ]
@@ -73,6 +88,43 @@ fn long_type_of_many_frames() -> Vec<u8> {
         out
     });
     bytes.event(20, |out| out.long(1).long(1));
+    bytes.chunk()
+}
+
+/// A `.jfr`: events of 2 bytes with as many classes as a type has fields, which take no bytes.
+fn events_of_many_classes() -> Vec<u8> {
+    const FIELDS: usize = 4_000;
+    let names: Vec<String> = (0..FIELDS).map(|at| format!("c{at}:12")).collect();
+    let fields: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut bytes = Bytes::new(true);
+    bytes.types(&[(12, "java.lang.Class", false, &[]), (20, "jdk.ExecutionSample", true, &fields)]);
+    for _ in 0..100_000 {
+        bytes.event(20, |out| out);
+    }
+    bytes.chunk()
+}
+
+/// A `.jfr`: each event is of a class whose name is behind a long list.
+fn class_behind_much_else() -> Vec<u8> {
+    const BYTES: u32 = 500_000;
+    let mut bytes = Bytes::new(true);
+    bytes.types(&[
+        (5, "byte", false, &[]),
+        (7, "long", false, &[]),
+        (10, "java.lang.String", false, &[]),
+        (12, "java.lang.Class", false, &["rest:5[]", "name:10"]),
+        (20, "jdk.ObjectAllocationSample", true, &["startTime:7", "objectClass:12#", "weight:7"]),
+    ]);
+    bytes.event(1, |out| {
+        out.long(1).long(0).long(0).byte(1).int(1).long(12).int(1).long(1).int(BYTES);
+        (0..BYTES).for_each(|_| {
+            out.byte(0);
+        });
+        out.text("A")
+    });
+    for _ in 0..100_000 {
+        bytes.event(20, |out| out.long(1).long(1).long(1));
+    }
     bytes.chunk()
 }
 

@@ -201,6 +201,7 @@ impl Reader {
         } else {
             (activities.as_slice(), None)
         };
+        let (stack, stack_position) = tables.stack(header.stack, position)?;
         self.summary.events += 1;
         each(&Event {
             event_type,
@@ -209,7 +210,8 @@ impl Reader {
             processor: header.processor,
             labels,
             label_list,
-            stack: tables.stack(header.stack, position)?,
+            stack,
+            stack_position,
             pointer_size: self.pointer_size,
             payload: payload.rest(),
             position: payload.position(),

@@ -15,7 +15,7 @@ pub(super) const DEEPEST: u32 = 8;
 const LARGEST: usize = u16::MAX as usize;
 
 /// Values of an event that may be there without bytes, as objects without fields.
-const MOST_EMPTY: usize = 1 << 10;
+const MOST_EMPTY: usize = 1 << 7;
 
 /// What a field holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,8 +180,14 @@ pub(super) fn values_and_rest<'a>(
         return Err(payload.too_large("an event"));
     }
     // A value has bytes, or is an array or an object around others, which have more than one as a rule.
-    let mut left = fields.len() + 2 * payload.len() + MOST_EMPTY;
+    let mut left = 2 * payload.len() + MOST_EMPTY;
     Ok((object(fields, &mut payload, &mut left)?, payload))
+}
+
+/// The first value of an event.
+pub(super) fn first_value(fields: &[Field], payload: Cursor<'_>) -> Result<Option<Value>> {
+    let first = fields.get(..1).unwrap_or_default();
+    Ok(values(first, payload)?.pop())
 }
 
 /// Whether a type is that of a number of variable length, or of text in UTF-8, which may be described as one byte of it.

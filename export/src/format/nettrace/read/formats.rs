@@ -2,7 +2,6 @@
 //!
 //! An event format has no numbers of variable length: events with such are written anew, with 8 bytes for each.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use collector_common::event::{
@@ -122,7 +121,7 @@ fn is_located(of: &Type) -> bool {
     }
 }
 
-fn has_varints(fields: &[Field]) -> bool {
+pub(super) fn has_varints(fields: &[Field]) -> bool {
     fn is_or_has(of: &Type) -> bool {
         match of {
             Type::Varint | Type::Varuint => true,
@@ -134,15 +133,9 @@ fn has_varints(fields: &[Field]) -> bool {
     fields.iter().any(|field| is_or_has(&field.of))
 }
 
-/// An event's bytes as the format of its fields has them; if it has more fields, all that is behind these, too.
-pub(super) fn described<'a>(
-    fields: &[Field],
-    has_more: bool,
-    payload: Cursor<'a>,
-) -> Result<Cow<'a, [u8]>, ReadError> {
-    if !has_varints(fields) {
-        return Ok(Cow::Borrowed(payload.rest()));
-    }
+/// An event's bytes as the format of its fields has them, which have numbers of variable length; if it has more fields, all that is behind
+/// these, too.
+pub(super) fn described(fields: &[Field], has_more: bool, payload: Cursor<'_>) -> Result<Vec<u8>, ReadError> {
     let mut out = Vec::new();
     let (values, rest) = values_and_rest(fields, payload)?;
     for (field, value) in fields.iter().zip(values) {
@@ -151,7 +144,7 @@ pub(super) fn described<'a>(
     if has_more {
         out.extend_from_slice(rest.rest());
     }
-    Ok(Cow::Owned(out))
+    Ok(out)
 }
 
 /// Adds a value of a type.

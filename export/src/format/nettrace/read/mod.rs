@@ -118,6 +118,10 @@ pub struct EventType {
     /// How many types were told of before it.
     pub position: u32,
     fields: Vec<Field>,
+    /// Whether there are numbers of variable length in them.
+    has_varints: bool,
+    /// Whether each is one, or text in UTF-8.
+    are_numbers_and_text: bool,
     /// Whether there are more fields behind these, the first of which is of a type that means none.
     pub has_more_fields: bool,
 }
@@ -150,6 +154,8 @@ pub struct Event<'a> {
     pub labels: &'a [Label],
     /// Which of the trace's lists of labels these are, by how many were told of up to it; `None` for what is of this event alone.
     pub label_list: Option<u32>,
+    /// Which of the trace's stacks it has, by how many were told of up to it; `None` for one that has none.
+    pub stack_position: Option<u32>,
     /// The stack's addresses, as the file has them.
     stack: &'a [u8],
     pointer_size: usize,
@@ -171,17 +177,25 @@ impl Event<'_> {
         fields::values(&self.event_type.fields, self.fields())
     }
 
+    /// The first field's value, if there is one.
+    pub fn first_value(&self) -> Result<Option<Value>, ReadError> {
+        fields::first_value(&self.event_type.fields, self.fields())
+    }
+
     /// What the fields are in, as [`EventType::format`] describes it: the payload, with numbers of variable length written out.
     pub fn described(&self) -> Result<Cow<'_, [u8]>, ReadError> {
-        formats::described(&self.event_type.fields, self.event_type.has_more_fields, self.fields())
+        let EventType { fields, has_more_fields, has_varints, .. } = self.event_type;
+        if !has_varints {
+            return Ok(Cow::Borrowed(self.payload));
+        }
+        formats::described(fields, *has_more_fields, self.fields()).map(Cow::Owned)
     }
 
     /// The values of an event whose provider is known to have certain fields: text where `are_text` says so, else numbers of variable
     /// length. The trace says the same, or has text as one byte of UTF-8, as some writers do; what follows is passed over. `None` where it
     /// says that there are other types.
     pub(crate) fn known_values(&self, are_text: &[bool]) -> Option<Result<Vec<Value>, ReadError>> {
-        let is_known = |field: &Field| fields::is_number_or_text(&field.of);
-        self.event_type.fields.iter().all(is_known).then(|| fields::known_values(are_text, self.fields()))
+        self.event_type.are_numbers_and_text.then(|| fields::known_values(are_text, self.fields()))
     }
 
     const fn fields(&self) -> Cursor<'_> {

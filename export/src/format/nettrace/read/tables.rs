@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use super::cursor::Cursor;
-use super::{EventType, ReadError, fields};
+use super::{EventType, ReadError, fields, formats};
 
 type Result<T> = std::result::Result<T, ReadError>;
 
@@ -89,7 +89,10 @@ pub(super) struct Tables {
     pub(super) types: HashMap<u32, EventType>,
     /// How many there were, with those that were forgotten.
     types_before: u32,
-    stacks: HashMap<u32, Box<[u8]>>,
+    /// By number: how many there were up to each, and its bytes.
+    stacks: HashMap<u32, (u32, Box<[u8]>)>,
+    /// How many there were, with those that were forgotten.
+    stacks_before: u32,
     stack_bytes: usize,
     label_lists: HashMap<u32, LabelList>,
     /// How many there were, with those that were forgotten.
@@ -98,11 +101,11 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// The bytes of the stack of an event that is there in the file; none for number 0.
-    pub(super) fn stack(&self, number: u32, position: u64) -> Result<&[u8]> {
+    /// The bytes of the stack of an event that is there in the file, and how many stacks there were up to it; none for number 0.
+    pub(super) fn stack(&self, number: u32, position: u64) -> Result<(&[u8], Option<u32>)> {
         match (number, self.stacks.get(&number)) {
-            (0, _) => Ok(&[]),
-            (_, Some(stack)) => Ok(stack),
+            (0, _) => Ok((&[], None)),
+            (_, Some((position, stack))) => Ok((stack, Some(*position))),
             (_, None) => Err(malformed("an event with a stack that is not there", position)),
         }
     }
@@ -142,7 +145,8 @@ impl Tables {
                 return Err(row.too_large("stacks between two sequence points"));
             }
             room(self.stacks.len(), row.position())?;
-            if self.stacks.insert(number, stack.into()).is_some() {
+            self.stacks_before = self.stacks_before.checked_add(1).ok_or_else(|| row.too_large(ROWS))?;
+            if self.stacks.insert(number, (self.stacks_before, stack.into())).is_some() {
                 return Err(row.malformed("two stacks of one number"));
             }
         }
@@ -215,7 +219,9 @@ impl Tables {
         let position = self.types_before;
         let too_large = ReadError::TooLarge { what: ROWS, position: at };
         self.types_before = position.checked_add(1).ok_or(too_large)?;
-        match self.types.insert(number, EventType { position, ..of }) {
+        let has_varints = formats::has_varints(&of.fields);
+        let are_numbers_and_text = of.fields.iter().all(|field| fields::is_number_or_text(&field.of));
+        match self.types.insert(number, EventType { position, has_varints, are_numbers_and_text, ..of }) {
             None if number > 0 => Ok(()),
             _ => Err(malformed("two types of events of one number, or one of number 0", at)),
         }

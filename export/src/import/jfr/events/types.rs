@@ -9,6 +9,9 @@ use super::metadata::{WrittenClass, WrittenField};
 /// How deep values may be within each other, not counting constants.
 const DEEPEST: u32 = 16;
 
+/// Fields that are gone through for one of a name. Types have fewer, but for some of all settings or counters.
+const FEW: usize = 32;
+
 /// What a value of a type is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -61,6 +64,8 @@ pub struct Type {
     pub(super) is_empty: bool,
     /// Positions of the fields whose values take bytes.
     pub(super) written: Vec<usize>,
+    /// Positions of the fields by name, where there are many.
+    by_name: HashMap<Arc<str>, usize>,
 }
 
 /// A field of a type.
@@ -104,7 +109,15 @@ impl Type {
 
     /// A field by its name.
     pub fn field(&self, name: &str) -> Option<&Field> {
-        self.fields.iter().find(|field| *field.name == *name)
+        self.fields.get(self.position(name)?)
+    }
+
+    /// The position of the field of a name.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        if self.fields.len() <= FEW {
+            return self.fields.iter().position(|field| *field.name == *name);
+        }
+        self.by_name.get(name).copied()
     }
 }
 
@@ -170,7 +183,13 @@ impl Types {
                 fields: class.fields.into_iter().map(field).collect::<Result<_, _>>()?,
                 is_empty: false,
                 written: Vec::new(),
+                by_name: HashMap::new(),
             });
+        }
+        for of in list.iter_mut().filter(|of: &&mut Type| of.fields.len() > FEW) {
+            for (position, field) in of.fields.iter().enumerate() {
+                of.by_name.entry(field.name.clone()).or_insert(position);
+            }
         }
         let text = list.iter().position(|of| of.kind == Kind::Text);
         let mut types = Self { list, by_id, text };

@@ -118,7 +118,7 @@ impl<'a> Struct<'a> {
 
     /// The constant that a field refers to, where it refers to one, whether that is there or not.
     pub fn constant_of(&self, name: &str) -> Option<Constant> {
-        self.constant_at(self.kind().fields().iter().position(|field| field.name() == name)?)
+        self.constant_at(self.kind().position(name)?)
     }
 
     /// The constant that the field at a position refers to, where it refers to one.
@@ -137,7 +137,7 @@ impl<'a> Struct<'a> {
 
     /// The value of a field; [`Value::Null`] where there is none of that name.
     pub fn get(&self, name: &str) -> Value<'a> {
-        let position = self.kind().fields().iter().position(|field| field.name() == name);
+        let position = self.kind().position(name);
         position.map_or(Value::Null, |position| self.at(position))
     }
 
