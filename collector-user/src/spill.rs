@@ -7,14 +7,19 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use collector_common::record::{ExportMachine, SpillFile};
+use collector_common::record::{ExportMachine, Samples, SpillFile};
 
 /// Has samples written into a temporary file as soon as they take more than so many bytes of memory.
 ///
 /// It is made in `TMPDIR`, where that is set, and else in `/var/tmp`: `/tmp` is memory on many systems. On Windows, which has neither, it is
 /// where `TEMP` says.
 pub fn spill_samples(machine: &mut ExportMachine, bytes: u64) {
-    machine.samples_mut().spill_beyond(bytes, || Ok(Box::new(open()?) as Box<dyn SpillFile>));
+    spill(machine.samples_mut(), bytes);
+}
+
+/// The same of samples that are of no machine yet.
+pub(crate) fn spill(samples: &mut Samples, bytes: u64) {
+    samples.spill_beyond(bytes, || Ok(Box::new(open()?) as Box<dyn SpillFile>));
 }
 
 /// What a user should know of it, a line each.

@@ -201,6 +201,17 @@ fn a_file_is_read_again() {
     }
 }
 
+/// Behind the place where its records would be are ids, which are no record, whatever they are.
+#[test]
+fn a_file_of_events_alone_has_no_records() {
+    let mut file = FileWriter::new(Cursor::new(Vec::new()), ByteOrder::Little).unwrap();
+    file.add_event(&Attr::default(), vec![8 << 48], None).unwrap();
+    let bytes = file.finish().unwrap().into_inner();
+    let mut file = open(&bytes);
+    assert!(records(&mut file).is_empty() && !file.is_unfinished());
+    assert_eq!(file.events()[0].ids, [8 << 48]);
+}
+
 #[test]
 fn what_was_not_finished_is_no_file() {
     let mut out = Cursor::new(Vec::new());

@@ -150,8 +150,9 @@ impl Build {
             ),
         ];
         let left_out = counted.into_iter().filter(|(count, _)| *count > 0);
-        let left_out = left_out.map(|(count, what)| format!("{count} {what}")).collect();
-        Imported { machine: self.machine, symbols, left_out }
+        let left_out = left_out.map(|(count, what)| format!("{count} {what}"));
+        let unread = self.pending.check().err().map(|error| format!("it is not whole: {error}"));
+        Imported { machine: self.machine, symbols, left_out: left_out.chain(unread).collect() }
     }
 }
 

@@ -2,6 +2,7 @@
 //! trace has them.
 
 use std::collections::HashMap;
+use std::io;
 
 use collector_common::ids::Nanos;
 use collector_common::intern::{Seeded, StackId};
@@ -12,6 +13,7 @@ use collector_common::record::{
 
 use super::kinds;
 use super::whose::Whose;
+use crate::spill::spill;
 
 /// One thing that happened.
 #[derive(Clone, Copy, Debug)]
@@ -41,9 +43,10 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Events may take so many bytes.
+    /// Events may take so many bytes, and the rest as many as samples of a machine, before it goes into a temporary file.
     pub(super) fn new(event_bytes: u64) -> Self {
         let mut pending = Self::default();
+        spill(&mut pending.rows, Samples::LIMIT);
         pending.events.set_limit(event_bytes);
         pending
     }
@@ -105,6 +108,11 @@ impl Pending {
         Some(Row { at, whose, stack, cpu, kind, value, attributes, event: self.rows.record(index) })
     }
 
+    /// Tells why some could not be read back.
+    pub(super) fn check(&self) -> io::Result<()> {
+        self.rows.check()
+    }
+
     /// What there was no room for.
     pub(super) fn refused(&self) -> u64 {
         self.rows.refused()
@@ -121,5 +129,34 @@ impl Row {
     /// Whether it is a sample, and no event alone.
     pub(super) fn is_sample(&self) -> bool {
         self.kind != kinds::NONE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use collector_common::ids::{Pid, Tid};
+
+    use super::*;
+
+    #[test]
+    fn what_is_in_a_file_comes_back() {
+        const ROWS: u64 = 20_000;
+        let mut pending = Pending::new(0);
+        spill(&mut pending.rows, 0);
+        let row = |at| Row {
+            value: at as i64,
+            cpu: (at % 7) as u16,
+            kind: SampleKindId(3),
+            whose: Whose { pid: Some(Pid(at as u32 % 5)), tid: Some(Tid(at as u32 % 50)) },
+            ..Row::at(Nanos(at))
+        };
+        for at in 0..ROWS {
+            assert_eq!(pending.push(&row(at)), Some(at as usize));
+        }
+        assert!(pending.rows.bytes_in_file() > 0, "it is in no file");
+        for at in 0..ROWS {
+            assert_eq!(format!("{:?}", pending.row(at as usize)), format!("{:?}", Some(row(at))));
+        }
+        pending.check().unwrap();
     }
 }

@@ -11,7 +11,7 @@ use std::io::{Read, Seek};
 
 use collector_common::ids::Nanos;
 use collector_common::loss::Ledger;
-use collector_common::record::{ExportMachine, ProcessId, ProcessLife};
+use collector_common::record::{ExportMachine, ProcessId, ProcessLife, Samples};
 use export::import::{ImportError, Imported, checked};
 use export::symbolize::Symbols;
 use windows_etw::etl::EtlFile;
@@ -24,6 +24,7 @@ use super::shortest::Shortest;
 use super::taker::Taker;
 use super::trace::Trace;
 use super::wanted::choose_main_kind;
+use crate::spill::{self, spill_samples};
 use crate::stats::{GIVEN, Stats};
 
 /// What a session lost, as it told when it was stopped.
@@ -97,7 +98,9 @@ impl Recorded {
         if files.iter().any(|file| !is_one_clock(&file.header().clock, &header.clock)) {
             return Err(ImportError::Unsupported("parts of a recording whose clocks differ".to_owned()));
         }
-        let mut taker = Taker::new(Trace::from(&header), asking.event_bytes);
+        let mut machine = ExportMachine::default();
+        spill_samples(&mut machine, Samples::LIMIT);
+        let mut taker = Taker::into(machine, Trace::from(&header), asking.event_bytes);
         taker.want(&asking.scenarios);
         taker.leave_out_shorter(asking.shortest);
         taker.keep_events_of(&asking.whose, asking.comm.as_deref());
@@ -117,6 +120,7 @@ impl Recorded {
 
     fn of(imported: Imported, mut ledger: Ledger, asking: &Asking) -> Self {
         let Imported { mut machine, symbols, left_out: mut warnings } = imported;
+        warnings.extend(spill::warnings(&machine));
         let families = Families::of(&machine, &asking.whose, asking.comm.as_deref());
         let absent = families.absent().iter();
         warnings.extend(absent.map(|pid| format!("no process {pid} was there when the recording began")));

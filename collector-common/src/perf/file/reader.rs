@@ -140,7 +140,8 @@ impl<R: Read + Seek> FileReader<R> {
         let mut file = Self::new(reader, order, Some(data.size));
         file.read_events(entry_size, attrs)?;
         let list = Section { offset: data.offset.saturating_add(data.size), size: 0 };
-        if data.size == 0 && file.begins_with_a_record(list)? {
+        let has_features = flags.iter().any(|word| word != 0);
+        if data.size == 0 && has_features && file.begins_with_a_record(list)? {
             file.is_unfinished = true;
             file.left = None;
         } else {

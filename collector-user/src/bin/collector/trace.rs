@@ -35,7 +35,8 @@ pub(crate) struct TraceFiles {
 }
 
 impl TraceFiles {
-    /// Makes the folder: beside the `.etl` that is asked for, else beside the first of `others` that is a file.
+    /// Makes the folder: beside the `.etl` that is asked for, else beside the first of `others` that is a file, else in the current folder where there
+    /// are none, and where temporary files are.
     pub(crate) fn new(traces: &[&Path], others: &[&Path], taken: &mut Places) -> anyhow::Result<Self> {
         let into = match traces {
             [] => None,
@@ -63,6 +64,8 @@ impl TraceFiles {
         let folder = match beside.map(Path::parent) {
             Some(Some(folder)) if !folder.as_os_str().is_empty() => folder.to_owned(),
             Some(_) => PathBuf::from("."),
+            // As the outputs that nobody named.
+            None if others.is_empty() => PathBuf::from("."),
             None => env::temp_dir(),
         };
         let folder =

@@ -13,8 +13,8 @@ use rustix::fs::{Access, access};
 const MOST_LINES: usize = 5;
 
 /// What can be done about an image of Windows that is not here, of which the recording does not tell which PDB is its.
-const IMAGE_WITHOUT_PDB: &str = "it is not there, and nothing tells which PDB is its: convert it on the machine that was recorded; of an .etl, convert one \
-                                 that a tool has merged (`xperf -merge`), with the PDBs in folders of _NT_SYMBOL_PATH; of a .dmp, put the image beside it";
+const IMAGE_WITHOUT_PDB: &str = "nothing tells which PDB is its: of an .etl, convert one that a tool has merged (`xperf -merge`) on the machine that was \
+                                 recorded, with the PDBs in folders of _NT_SYMBOL_PATH; of a .dmp, put the image beside it";
 
 /// The lines, those first that most addresses were recorded in.
 pub(crate) fn lines(machine: &ExportMachine, symbols: &Symbols) -> Vec<String> {

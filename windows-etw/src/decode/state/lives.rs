@@ -4,7 +4,7 @@
 //! A number is used again: a life is one use of it. What begins while it is there already has lost its end; what ends and was not there has been
 //! there from before the trace.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use collector_common::ids::Pid;
 
@@ -145,7 +145,7 @@ pub struct Lives {
     /// Images by process and base, the latest last.
     of_base: HashMap<Pid, BTreeMap<u64, Vec<usize>>>,
     /// Images of a process that are mapped.
-    mapped: HashMap<Pid, Vec<usize>>,
+    mapped: HashMap<Pid, BTreeSet<usize>>,
     /// What is known of images before they are.
     ids: HashMap<(Pid, u64), ImageIds>,
     left_out: u64,
@@ -344,7 +344,7 @@ impl Lives {
         }
         let index = self.images.len();
         self.of_base.entry(image.pid).or_default().entry(image.base).or_default().push(index);
-        self.mapped.entry(image.pid).or_default().push(index);
+        self.mapped.entry(image.pid).or_default().insert(index);
         self.images.push(image);
     }
 
@@ -354,7 +354,7 @@ impl Lives {
             image.end = Some(at);
         }
         if let Some(mapped) = self.mapped.get_mut(&pid) {
-            mapped.retain(|own| *own != index);
+            mapped.remove(&index);
         }
     }
 
