@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::elf::SymbolError;
 
-/// Bytes of all names of one module, and of all paths of its source files. Those of a browser that are wanted have some millions.
+/// Bytes of all names of one module that are wanted, and of all paths of its source files.
 pub(super) const MOST_NAME_BYTES: usize = 64 << 20;
 
 /// A function that an address is in, and where.
@@ -219,5 +219,27 @@ impl<'a> Answer<'a> {
     pub(super) fn name_at(&self, address: u64) -> Option<&str> {
         let position = self.wanted.binary_search(&address).ok()?;
         self.names.get(self.found(position)?).map(String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_without_room_are_told_of() {
+        const MIB: usize = 1 << 20;
+        let mut answer = Answer::new(&[0x1000, 0x2000]);
+        let added = (0..65).filter(|_| answer.add_name("n".repeat(MIB)).is_some()).count();
+        assert_eq!(added * MIB, MOST_NAME_BYTES);
+        // The next one is small, and comes too late.
+        let late = answer.add_name("late".to_owned());
+        answer.set(1, late);
+        assert!(answer.lacks(1));
+        let paths = (0..65).filter(|_| answer.add_source(&"p".repeat(MIB)).is_some()).count();
+        assert_eq!((paths * MIB, answer.has_room_for_sources()), (MOST_NAME_BYTES, false));
+        let told = answer.had_room(4).unwrap_err();
+        assert!(matches!(told, SymbolError::Names { left_out: 3, as_written: 4, .. }), "{told}");
+        assert!(Answer::new(&[]).had_room(0).is_ok());
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn demangle_to(linkage: &str, form: NameForm) -> Cow<'_, str> {
     }
 }
 
-/// The longest that names of one module are made readable: those of a browser take a second.
+/// The longest that names of one module are made readable.
 const MOST_TIME: Duration = Duration::from_secs(10);
 
 /// Makes the names of one module readable, as long as there is time and room for it.

@@ -21,8 +21,8 @@ use crate::perf::RecordKind;
 /// What is held of any file.
 const HELD: u64 = 512 << 20;
 
-/// What is held more for each byte of it: a small record takes some six times as much as it has bytes, and packed ones are mostly a third of
-/// what they are unpacked.
+/// What is held more for each byte of it: the smallest record with a time has 16, and takes nine times as many. So all that is
+/// not packed is held, and what is packed up to that, beyond what is held of any file.
 const HELD_PER_BYTE: u64 = 24;
 
 /// Bytes that a record takes beside its own.

@@ -218,12 +218,14 @@ impl Found {
         let mut sources = HashMap::new();
         for (&key, &path) in &self.paths {
             let Some(path) = path else { continue };
-            if !answer.has_room_for_sources() {
-                break;
-            }
-            let Some(text) = text_at(&texts, HEADER.saturating_add(path as usize)) else { continue };
-            let source =
-                known.entry(path).or_insert_with(|| answer.add_source(&String::from_utf8_lossy(text)));
+            let source = *known.entry(path).or_insert_with(|| {
+                if !answer.has_room_for_sources() {
+                    answer.leave_out(1);
+                    return None;
+                }
+                let text = text_at(&texts, HEADER.saturating_add(path as usize))?;
+                answer.add_source(&String::from_utf8_lossy(text))
+            });
             sources.extend(source.map(|source| (key, source)));
         }
         (sources, Ok(()))

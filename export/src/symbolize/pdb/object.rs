@@ -32,7 +32,7 @@ pub(super) struct Line {
 /// have each around all that are wanted.
 #[derive(Debug)]
 pub(super) struct Room {
-    /// Wanted places that functions are at, and pieces of inlined ones: that of a browser takes some millions.
+    /// Wanted places that functions are at, and pieces of inlined ones.
     steps: u64,
     /// Inlined functions of all wanted places together.
     inlined: u64,

@@ -59,12 +59,34 @@ fn nettrace(provider: &str, fields: &[u8], labels: &[u8], events: usize) -> Vec<
     .concat()
 }
 
+/// Types of a `.jfr`, by number.
+type Types<'a> = [(u64, &'a str, bool, &'a [&'a str])];
+
+/// A `.jfr` of types, constants of so many of them, and so many events that are samples, of such numbers.
+fn jfr(
+    types: &Types<'_>,
+    (pools, constants): (u32, impl FnOnce(&mut Bytes)),
+    (events, numbers): (usize, &[u64]),
+) -> Vec<u8> {
+    const SAMPLE: u64 = 20;
+    let mut bytes = Bytes::new(true);
+    bytes.types(types);
+    bytes.event(1, |out| {
+        out.long(1).long(0).long(0).byte(1).int(pools);
+        constants(out);
+        out
+    });
+    for _ in 0..events {
+        bytes.event(SAMPLE, |out| numbers.iter().fold(out, |out, number| out.long(*number)));
+    }
+    bytes.chunk()
+}
+
 /// A `.jfr`: each frame has the same type, which is a long text.
 fn long_type_of_many_frames() -> Vec<u8> {
     const LETTERS: u32 = 500_000;
     const FRAMES: u32 = 60_000;
-    let mut bytes = Bytes::new(true);
-    bytes.types(&[
+    let types: &Types<'_> = &[
         (7, "long", false, &[]),
         (10, "java.lang.String", false, &[]),
         (11, "jdk.types.FrameType", false, &["description:10"]),
@@ -72,80 +94,66 @@ fn long_type_of_many_frames() -> Vec<u8> {
         (14, "frame", false, &["method:12#", "type:11#"]),
         (15, "jdk.types.StackTrace", false, &["frames:14[]"]),
         (20, "jdk.ExecutionSample", true, &["startTime:7", "stackTrace:15#"]),
-    ]);
-    bytes.event(1, |out| {
-        out.long(1).long(0).long(0).byte(1).int(3);
+    ];
+    let constants = |out: &mut Bytes| {
         // In units of UTF-16.
         out.long(11).int(1).long(1).byte(4).int(LETTERS);
-        (0..LETTERS).for_each(|_| {
+        for _ in 0..LETTERS {
             out.short(0x61);
-        });
+        }
         out.long(12).int(1).long(1).text("f");
         out.long(15).int(1).long(1).int(FRAMES);
-        (0..FRAMES).for_each(|_| {
+        for _ in 0..FRAMES {
             out.long(1).long(1);
-        });
-        out
-    });
-    bytes.event(20, |out| out.long(1).long(1));
-    bytes.chunk()
+        }
+    };
+    jfr(types, (3, constants), (1, &[1, 1]))
 }
 
-/// A `.jfr`: events of 2 bytes with as many classes as a type has fields, which take no bytes.
+/// A `.jfr`: short events with as many classes as a type has fields, which take no bytes.
 fn events_of_many_classes() -> Vec<u8> {
     const FIELDS: usize = 4_000;
     let names: Vec<String> = (0..FIELDS).map(|at| format!("c{at}:12")).collect();
     let fields: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut bytes = Bytes::new(true);
-    bytes.types(&[(12, "java.lang.Class", false, &[]), (20, "jdk.ExecutionSample", true, &fields)]);
-    for _ in 0..100_000 {
-        bytes.event(20, |out| out);
-    }
-    bytes.chunk()
+    let types: &Types<'_> =
+        &[(12, "java.lang.Class", false, &[]), (20, "jdk.ExecutionSample", true, &fields)];
+    jfr(types, (0, |_: &mut Bytes| {}), (100_000, &[]))
 }
 
 /// A `.jfr`: each event is of a class whose name is behind a long list.
 fn class_behind_much_else() -> Vec<u8> {
     const BYTES: u32 = 500_000;
-    let mut bytes = Bytes::new(true);
-    bytes.types(&[
+    let types: &Types<'_> = &[
         (5, "byte", false, &[]),
         (7, "long", false, &[]),
         (10, "java.lang.String", false, &[]),
         (12, "java.lang.Class", false, &["rest:5[]", "name:10"]),
         (20, "jdk.ObjectAllocationSample", true, &["startTime:7", "objectClass:12#", "weight:7"]),
-    ]);
-    bytes.event(1, |out| {
-        out.long(1).long(0).long(0).byte(1).int(1).long(12).int(1).long(1).int(BYTES);
-        (0..BYTES).for_each(|_| {
+    ];
+    let constants = |out: &mut Bytes| {
+        out.long(12).int(1).long(1).int(BYTES);
+        for _ in 0..BYTES {
             out.byte(0);
-        });
-        out.text("A")
-    });
-    for _ in 0..100_000 {
-        bytes.event(20, |out| out.long(1).long(1).long(1));
-    }
-    bytes.chunk()
+        }
+        out.text("A");
+    };
+    jfr(types, (1, constants), (100_000, &[1, 1, 1]))
 }
 
-/// A `.jfr`: each constant is a list of as many values as there are bytes behind it, which take none.
+/// A `.jfr`: each constant is a list of as many values as there are constants behind it, which take no bytes.
 fn lists_of_nothing() -> Vec<u8> {
     const LISTS: u32 = 300_000;
-    let mut bytes = Bytes::new(true);
-    bytes.types(&[
+    let types: &Types<'_> = &[
         (7, "long", false, &[]),
         (13, "empty", false, &[]),
         (14, "list", false, &["all:13[]"]),
         (20, "jdk.ExecutionSample", true, &["startTime:7"]),
-    ]);
-    bytes.event(1, |out| {
-        out.long(1).long(0).long(0).byte(1).int(1);
+    ];
+    let constants = |out: &mut Bytes| {
         out.long(14).int(LISTS);
         for at in 0..LISTS {
             out.long(at.into()).int(LISTS - at - 1);
         }
-        out
-    });
-    bytes.event(20, |out| out.long(1));
-    bytes.chunk()
+    };
+    jfr(types, (1, constants), (1, &[1]))
 }

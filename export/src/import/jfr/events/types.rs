@@ -9,7 +9,7 @@ use super::metadata::{WrittenClass, WrittenField};
 /// How deep values may be within each other, not counting constants.
 const DEEPEST: u32 = 16;
 
-/// Fields that are gone through for one of a name. Types have fewer, but for some of all settings or counters.
+/// So many fields are gone through for one of a name, and more are looked up.
 const FEW: usize = 32;
 
 /// What a value of a type is.
