@@ -348,7 +348,7 @@ fn record_block<const FIND_VMA: bool>(context: &RetProbeContext, block: Block, b
     sample.data = allocation.words();
     // SAFETY: the helper has no preconditions.
     let ring = RINGS.get(unsafe { bpf_get_smp_processor_id() } as u32);
-    if ring.is_some_and(|ring| record::emit(ring, &sample)) {
+    if ring.is_some_and(|ring| record::emit_with_lines(ring, &sample)) {
         count(Counter::AllocationsRecorded, 1);
     } else {
         count(Counter::AllocationsLost, 1);

@@ -164,7 +164,7 @@ fn end<const FIND_VMA: bool>(context: &RawTracePointContext) -> i32 {
         sample.data = call.words();
         // SAFETY: the helper has no preconditions.
         let ring = RINGS.get(unsafe { bpf_get_smp_processor_id() } as u32);
-        let is_written = ring.is_some_and(|ring| record::emit(ring, &sample));
+        let is_written = ring.is_some_and(|ring| record::emit_with_lines(ring, &sample));
         count(if is_written { Counter::CallsRecorded } else { Counter::CallsLost }, 1);
     }
     0

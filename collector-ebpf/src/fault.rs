@@ -111,7 +111,7 @@ fn take<const FIND_VMA: bool, const IS_MAJOR: bool>(context: &PerfEventContext) 
     let flags = SampleFlags::FAULT | if in_kernel { SampleFlags::IN_KERNEL } else { 0 };
     let mut sample = Sample::whole::<FIND_VMA>(context.as_ptr(), now, pid, tid, flags);
     sample.data = Fault { stands_for, is_major: u64::from(IS_MAJOR) }.words();
-    let is_written = ring.is_some_and(|ring| record::emit(ring, &sample));
+    let is_written = ring.is_some_and(|ring| record::emit_with_lines(ring, &sample));
     count(if is_written { Counter::FaultsRecorded } else { Counter::FaultsLost }, 1);
     0
 }

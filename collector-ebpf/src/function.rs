@@ -63,7 +63,7 @@ fn tell(context: *mut c_void, add_values: impl FnOnce(&mut FunctionCall)) -> u32
     add_values(call);
     // SAFETY: the helper has no preconditions.
     let ring = RINGS.get(unsafe { bpf_get_smp_processor_id() } as u32);
-    let is_written = ring.is_some_and(|ring| record::emit(ring, &sample));
+    let is_written = ring.is_some_and(|ring| record::emit_with_lines(ring, &sample));
     count(if is_written { Counter::FunctionsRecorded } else { Counter::FunctionsLost }, 1);
     0
 }

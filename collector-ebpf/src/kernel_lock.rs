@@ -185,7 +185,7 @@ fn end(context: &RawTracePointContext, spins: *mut Spins) {
     sample.data = wait.words();
     // SAFETY: the helper has no preconditions.
     let ring = RINGS.get(unsafe { bpf_get_smp_processor_id() } as u32);
-    let is_written = ring.is_some_and(|ring| record::emit(ring, &sample));
+    let is_written = ring.is_some_and(|ring| record::emit_with_lines(ring, &sample));
     count(if is_written { Counter::KernelLockTold } else { Counter::KernelLockLost }, 1);
 }
 

@@ -37,6 +37,7 @@ mod kernel;
 mod kernel_lock;
 mod lives;
 mod maps;
+mod outer_lines;
 mod owner;
 mod probe;
 mod record;

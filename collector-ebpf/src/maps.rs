@@ -6,7 +6,8 @@ use aya_ebpf::{
 };
 use collector_common::wire::{
     BlockCounts, BlockKey, BlockOffsets, BlockRequest, COMM_LEN, Config, Counter, KernelLock,
-    KernelLockCounts, KernelLockKey, LockFlags, PreemptCountOffsets, ReturnOffsets, RunQueue, ThreadTimes,
+    KernelLockCounts, KernelLockKey, LockFlags, OuterPlaces, PreemptCountOffsets, ReturnOffsets, RunQueue,
+    ThreadTimes,
 };
 
 /// Settings, patched before load. Read with [`config`].
@@ -108,6 +109,10 @@ pub(crate) struct StackRange {
 /// Stack ranges by tid. User space removes those that stacks were found to go beyond.
 #[btf_map]
 pub(crate) static STACK_RANGES: LruHashMap<u32, StackRange, 16384> = LruHashMap::new();
+
+/// Where outer frames lie of threads whose stacks are larger than the largest copy, by tid. User space writes them.
+#[btf_map]
+pub(crate) static OUTER_PLACES: LruHashMap<u32, OuterPlaces, 4096> = LruHashMap::new();
 
 /// Threads that are kept account of, by tid. One that is not there any more when it comes back has lost its time, and those
 /// that come back last have most of it: so nothing is thrown out for others' sake. The number of entries is set before load.

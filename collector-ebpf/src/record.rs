@@ -14,53 +14,68 @@ use aya_ebpf::{
     },
 };
 use collector_common::wire::{
-    COMM_LEN, Config, Counter, PAGE_SIZE, SampleFlags, SampleHeader, Transfer, TrappedReturns, VERSION,
+    COMM_LEN, Config, Counter, OuterLines, PAGE_SIZE, SampleFlags, SampleHeader, Transfer, TrappedReturns,
+    VERSION,
 };
 
 use crate::{
     current::Sample,
     maps::{RINGS, Ring, config, count},
-    returns, tracepoint,
+    outer_lines, returns, tracepoint,
 };
 
 /// Writes the sample into the smallest class that holds its stack. Says whether there was room.
 #[inline(always)]
 pub(crate) fn emit(ring: &Ring, sample: &Sample) -> bool {
+    emit_with::<false>(ring, sample)
+}
+
+/// The same with lines of outer frames: of programs whose own stack, of 512 bytes, has room for that.
+#[inline(always)]
+pub(crate) fn emit_with_lines(ring: &Ring, sample: &Sample) -> bool {
+    emit_with::<true>(ring, sample)
+}
+
+#[inline(always)]
+fn emit_with<const LINES: bool>(ring: &Ring, sample: &Sample) -> bool {
     const PAGE: u64 = PAGE_SIZE as u64;
     let sample = &sample.forgotten();
     let len = sample.len;
     if len == 0 {
-        return write::<0, 0>(ring, sample);
+        return write::<LINES, 0, 0>(ring, sample);
     }
     // A stack of at most PIECE bytes touches two pages at most.
     if len <= 512 {
         const { assert!(TrappedReturns::SIZE <= 512) };
-        return write::<512, 2>(ring, sample);
+        return write::<LINES, 512, 2>(ring, sample);
     }
     if len <= 1024 {
-        return write::<1024, 2>(ring, sample);
+        return write::<LINES, 1024, 2>(ring, sample);
     }
     if len <= 2048 {
-        return write::<2048, 2>(ring, sample);
+        return write::<LINES, 2048, 2>(ring, sample);
     }
     // Without a branch: 1 where there are any.
     let has_returns = sample.returns.wrapping_neg() >> 63;
     let returns = has_returns * TrappedReturns::SIZE as u64;
-    let pages = ((sample.place.sp & (PAGE - 1)) + len + returns).div_ceil(PAGE);
+    let behind = returns + if LINES { outer_lines::room(sample) } else { 0 };
+    // The largest class has a page more than the largest copy.
+    const { assert!(OuterLines::SIZE + TrappedReturns::SIZE <= PAGE_SIZE) };
+    let pages = ((sample.place.sp & (PAGE - 1)) + len + behind).div_ceil(PAGE);
     match pages {
-        0..=2 => write::<PAGE_SIZE, 2>(ring, sample),
-        3 => write::<PAGE_SIZE, 3>(ring, sample),
-        4 => write::<PAGE_SIZE, 4>(ring, sample),
-        5..=6 => write::<PAGE_SIZE, 6>(ring, sample),
-        7..=8 => write::<PAGE_SIZE, 8>(ring, sample),
-        9..=12 => write::<PAGE_SIZE, 12>(ring, sample),
-        _ => write::<PAGE_SIZE, 17>(ring, sample),
+        0..=2 => write::<LINES, PAGE_SIZE, 2>(ring, sample),
+        3 => write::<LINES, PAGE_SIZE, 3>(ring, sample),
+        4 => write::<LINES, PAGE_SIZE, 4>(ring, sample),
+        5..=6 => write::<LINES, PAGE_SIZE, 6>(ring, sample),
+        7..=8 => write::<LINES, PAGE_SIZE, 8>(ring, sample),
+        9..=12 => write::<LINES, PAGE_SIZE, 12>(ring, sample),
+        _ => write::<LINES, PAGE_SIZE, 17>(ring, sample),
     }
 }
 
 /// Writes the sample into a record with room for `PIECES` pieces of user stack of `PIECE` bytes.
 #[inline(always)]
-fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) -> bool {
+fn write<const LINES: bool, const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) -> bool {
     let ring = core::ptr::from_ref(ring).cast_mut().cast::<c_void>();
     let size = (SampleHeader::STACK_OFFSET + PIECE * PIECES) as u64;
     // SAFETY: `ring` is a ring buffer map.
@@ -148,6 +163,15 @@ fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) 
             && returns::copy(record.add(size as usize - TrappedReturns::SIZE).cast())
         {
             (*header).flags |= SampleFlags::RETURNS;
+        }
+        if LINES
+            && PIECE == PAGE_SIZE
+            && outer_lines::copy(
+                record.add(size as usize - TrappedReturns::SIZE - OuterLines::SIZE).cast(),
+                sample,
+            )
+        {
+            (*header).flags |= SampleFlags::OUTER_LINES;
         }
     }
     count(Counter::BytesCopied, sample.len + u64::from(kernel_bytes));

@@ -56,6 +56,6 @@ fn take<const FIND_VMA: bool>(context: &PerfEventContext) -> u32 {
     let flags = if in_kernel { SampleFlags::IN_KERNEL } else { 0 };
     let mut sample = Sample::of_current::<FIND_VMA>(context.as_ptr(), time, pid, tid, flags);
     sample.ran = times::ran(tid, time);
-    count(if record::emit(ring, &sample) { Counter::Submitted } else { Counter::RingFull }, 1);
+    count(if record::emit_with_lines(ring, &sample) { Counter::Submitted } else { Counter::RingFull }, 1);
     0
 }

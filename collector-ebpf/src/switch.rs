@@ -232,7 +232,7 @@ fn take_stacks<const FIND_VMA: bool>(
     (sample.data, sample.ran) = (off.words(), ran);
     // SAFETY: the helper has no preconditions.
     let ring = RINGS.get(unsafe { bpf_get_smp_processor_id() } as u32);
-    let is_written = ring.is_some_and(|ring| record::emit(ring, &sample));
+    let is_written = ring.is_some_and(|ring| record::emit_with_lines(ring, &sample));
     count(if is_written { Counter::WentOff } else { Counter::WentOffLost }, 1);
     is_written
 }

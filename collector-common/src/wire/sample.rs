@@ -1,6 +1,6 @@
 //! One sample as it lies in a ring: [`SampleHeader`], `MAX_KERNEL_FRAMES` kernel addresses (leaf first, the
 //! first `kernel_bytes` valid), then `stack_bytes` bytes of user stack, lowest address first. With [`SampleFlags::RETURNS`] a
-//! [`super::TrappedReturns`] is the end of the record.
+//! [`super::TrappedReturns`] is the end of the record; with [`SampleFlags::OUTER_LINES`] a [`super::OuterLines`] is before the room for that.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -61,6 +61,8 @@ impl SampleFlags {
     pub const TRACEPOINT: u32 = 1 << 30;
     /// Returns of calls on the user stack are trapped: which, the record's end tells.
     pub const RETURNS: u32 = 1 << 25;
+    /// Lines of the outer frames were copied, too: which, the record's end tells.
+    pub const OUTER_LINES: u32 = 1 << 12;
     /// `registers` are those of aarch64, whatever machine this is. No program writes this.
     pub const AARCH64: u32 = 1 << 26;
     /// There is a user stack, but its registers are of an architecture whose stacks are not walked, or those that a walk

@@ -159,8 +159,19 @@ fn pack_written(record: &SourceRecord<'_>, out: &mut Vec<u8>) {
 
 /// A record of another source, part for part.
 fn pack_record(record: &SourceRecord<'_>, out: &mut Vec<u8>) {
-    let SourceRecord { event, header, is_named, kernel, stack, returns, user, value, data, written: _ } =
-        *record;
+    let SourceRecord {
+        event,
+        header,
+        is_named,
+        kernel,
+        stack,
+        returns,
+        outer: _,
+        user,
+        value,
+        data,
+        written: _,
+    } = *record;
     event.0.pack(out);
     is_named.pack(out);
     value.pack(out);

@@ -14,6 +14,9 @@
 //! while the kernel copies it after a fork, and beyond the copy of a function that runs with a larger frame of its own than is copied. Frames
 //! found with late memory are marked as heuristic all the same, and a walk that fails with it ends as one that ran out of stack.
 //!
+//! A sample may have the lines of the stack beyond its copy that the thread's samples before needed ([`OuterLines`]): they are as
+//! they were then, and count as copied. So a thread's first samples are read late, and those after its outer frames have changed.
+//!
 //! Calls whose returns are trapped are those of the sample: what was in the place of the kernel's address then is so for late
 //! words, too, of calls that have not returned since.
 
@@ -22,7 +25,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use collector_common::ids::{Nanos, Pid, Tid};
-use collector_common::wire::{PAGE_SIZE, SampleFlags, SampleHeader, TrappedReturns};
+use collector_common::wire::{OuterLines, OuterPlaces, PAGE_SIZE, SampleFlags, SampleHeader, TrappedReturns};
 use rustc_hash::FxHashMap;
 use unwinder::{CopiedStack, StackMemory, StackReadError};
 
@@ -30,6 +33,7 @@ use super::outside::{Outside, Question, Subject};
 use super::snapshots::{Leading, Page, Snapshots, Used, Word, digest, look, page_and_offset};
 use super::stretch::Stretches;
 use crate::procfs;
+use crate::source::SourceRecord;
 use crate::this_machine::read_exact_at;
 
 /// Pages of code kept in one round.
@@ -198,6 +202,7 @@ fn memory_of(open: &mut Option<(Owner, File)>, owner: Owner) -> Option<&File> {
 pub(super) struct LateStack<'a> {
     copied: CopiedStack<'a>,
     returns: Option<&'a TrappedReturns>,
+    outer: Option<&'a OuterLines>,
     header: &'a SampleHeader,
     /// Addresses up to this one may be read late; 0 for a stack that was copied whole.
     end: Cell<u64>,
@@ -212,21 +217,24 @@ pub(super) struct LateStack<'a> {
     read_last: Cell<[Word; 2]>,
     /// Those that the outermost known frame was found by.
     leading: Cell<[Word; 2]>,
+    /// Lines beyond the copy that were read last, and how many were read.
+    beyond: Cell<([u64; OuterLines::MOST], usize)>,
 }
 
 impl<'a> LateStack<'a> {
     pub(super) fn new(
         copied: CopiedStack<'a>,
-        returns: Option<&'a TrappedReturns>,
-        header: &'a SampleHeader,
+        record: &SourceRecord<'a>,
         memory: &'a RefCell<LateMemory>,
     ) -> Self {
+        let SourceRecord { header, returns, outer, .. } = *record;
         let has = |flag| header.flags().has(flag);
         let end = if has(SampleFlags::STACK_CUT) { header.stack_end } else { 0 };
         let may_be_late = has(SampleFlags::STACK_CUT) || has(SampleFlags::MAPPING_END) || header.absent != 0;
         Self {
             copied,
             returns,
+            outer,
             header,
             end: Cell::new(end),
             left_mapping: Cell::new(false),
@@ -236,6 +244,7 @@ impl<'a> LateStack<'a> {
             may_be_late,
             read_last: Cell::default(),
             leading: Cell::default(),
+            beyond: Cell::default(),
         }
     }
 
@@ -294,6 +303,30 @@ impl<'a> LateStack<'a> {
     pub(super) fn has_left_mapping(&self) -> bool {
         self.left_mapping.get()
     }
+
+    /// Where further samples of the thread find what this one had to be read late for.
+    pub(super) fn outer_places(&self) -> Option<OuterPlaces> {
+        let (lines, read) = self.beyond.get();
+        let first = *lines.first().filter(|_| self.was_read_late() && read > 0)?;
+        let lines = std::array::from_fn(|line| if line < read { lines[line] } else { first });
+        Some(OuterPlaces { stack_end: self.header.stack_end, pid: self.header.pid, reserved: 0, lines })
+    }
+
+    /// A word of a stack beyond its copy was read.
+    fn note_beyond(&self, address: u64) {
+        let (mut lines, read) = self.beyond.get();
+        let line = address - address % OuterLines::LINE as u64;
+        if !lines.contains(&line) {
+            // The walk goes outwards: of too many those are kept that lie there.
+            lines[read % OuterLines::MOST] = line;
+            self.beyond.set((lines, read + 1));
+        }
+    }
+
+    /// A word beyond the copy, as it was when the sample was taken.
+    fn outer<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
+        self.outer?.word(address)
+    }
 }
 
 impl LateStack<'_> {
@@ -310,13 +343,23 @@ impl LateStack<'_> {
                 self.note::<N>(address, value);
                 Ok(value)
             }
-            Err(missing) if self.reads.get() < MAX_READS && self.goes_on(address, missing) => {
-                let value = of_bytes(self.late(address).ok_or(missing)?);
-                self.reads.set(self.reads.get() + 1);
+            Err(missing) => {
+                let bytes = if let Some(bytes) = self.outer(address) {
+                    bytes
+                } else if self.reads.get() < MAX_READS && self.goes_on(address, missing) {
+                    let late = self.late(address).ok_or(missing)?;
+                    self.reads.set(self.reads.get() + 1);
+                    late
+                } else {
+                    return Err(missing);
+                };
+                if missing == StackReadError::Beyond {
+                    self.note_beyond(address);
+                }
+                let value = of_bytes(bytes);
                 self.note::<N>(address, value);
                 Ok(value)
             }
-            result => result,
         }
     }
 
@@ -357,6 +400,11 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+    use crate::source::EventIndex;
+
+    fn bare(header: &SampleHeader) -> SourceRecord<'_> {
+        SourceRecord::bare(EventIndex::CLOCK, header)
+    }
 
     #[test]
     fn a_stack_that_was_cut_goes_on_in_memory() {
@@ -374,7 +422,7 @@ mod tests {
             other
         };
 
-        let whole = LateStack::new(CopiedStack::new(start, &bytes, 0), None, &header, &memory);
+        let whole = LateStack::new(CopiedStack::new(start, &bytes, 0), &bare(&header), &memory);
         assert_eq!(whole.read_u64(start + 16 * 8), Err(StackReadError::Beyond), "not cut: there is no more");
 
         // The kernel took some mapping's end for the stack's; it lies in the middle of memory.
@@ -384,7 +432,7 @@ mod tests {
             flags: SampleFlags::MAPPING_END,
             ..header
         };
-        let cut_short = LateStack::new(CopiedStack::new(start, &bytes, 0), None, &cut_short, &memory);
+        let cut_short = LateStack::new(CopiedStack::new(start, &bytes, 0), &bare(&cut_short), &memory);
         assert_eq!(cut_short.read_u64(start + 15 * 8), Ok(45));
         cut_short.found_frame();
         assert!(!cut_short.has_left_mapping());
@@ -393,7 +441,7 @@ mod tests {
         assert_eq!(cut_short.read_u64(u64::MAX - 7), Err(StackReadError::Beyond));
 
         header.flags = SampleFlags::STACK_CUT;
-        let cut = LateStack::new(CopiedStack::new(start, &bytes, 0), None, &header, &memory);
+        let cut = LateStack::new(CopiedStack::new(start, &bytes, 0), &bare(&header), &memory);
         assert_eq!(cut.read_u64(start + 15 * 8), Ok(45));
         assert_eq!(cut.read_u64(start + 1000 * 8), Err(StackReadError::Beyond), "no frame was found by that");
         assert_eq!(cut.read_u64(start + 15 * 8), Ok(45));
@@ -403,13 +451,13 @@ mod tests {
         assert!(cut.was_read_late());
         assert_eq!(cut.read_u64(start + 1024 * 8), Err(StackReadError::Beyond));
 
-        let cut = LateStack::new(CopiedStack::new(start, &bytes, 0), None, &header, &memory);
+        let cut = LateStack::new(CopiedStack::new(start, &bytes, 0), &bare(&header), &memory);
         assert_eq!(cut.read_u32(start + 15 * 8), Ok(45));
         cut.found_frame();
         assert_eq!(cut.read_u32(start + 1000 * 8), Ok(3000));
         assert!(cut.was_read_late());
 
-        let returned = LateStack::new(CopiedStack::new(start, &changed, 0), None, &header, &memory);
+        let returned = LateStack::new(CopiedStack::new(start, &changed, 0), &bare(&header), &memory);
         assert_eq!(returned.read_u64(start + 15 * 8), Ok(44));
         returned.found_frame();
         assert_eq!(
@@ -419,10 +467,57 @@ mod tests {
         );
 
         (header.pid, header.tid) = (0, 0);
-        let gone = LateStack::new(CopiedStack::new(start, &bytes, 0), None, &header, &memory);
+        let gone = LateStack::new(CopiedStack::new(start, &bytes, 0), &bare(&header), &memory);
         assert_eq!(gone.read_u64(start + 15 * 8), Ok(45));
         gone.found_frame();
         assert_eq!(gone.read_u64(start + 1000 * 8), Err(StackReadError::Beyond));
+    }
+
+    #[test]
+    fn lines_of_a_sample_are_as_they_were_then() {
+        let words: Vec<u64> = (0..1024).map(|word| word * 3).collect();
+        let start = words.as_ptr() as u64;
+        let bytes: Vec<u8> = words[..16].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut header: SampleHeader = bytemuck::Zeroable::zeroed();
+        (header.pid, header.tid) = (std::process::id(), std::process::id());
+        (header.stack_end, header.flags) = (start + 1024 * 8, SampleFlags::STACK_CUT);
+        let memory = RefCell::default();
+        let at = |word: u64| start + word * 8;
+        let line_of = |address: u64| address - address % OuterLines::LINE as u64;
+
+        let late = LateStack::new(CopiedStack::new(start, &bytes, 0), &bare(&header), &memory);
+        assert_eq!(late.read_u64(at(15)), Ok(45));
+        late.found_frame();
+        assert_eq!(late.outer_places(), None, "all of it was copied");
+        assert_eq!(late.read_u64(at(1000)), Ok(3000));
+        let places = late.outer_places().unwrap();
+        assert_eq!(places.lines, [line_of(at(1000)); OuterLines::MOST]);
+        assert_eq!((places.pid, places.stack_end), (header.pid, header.stack_end));
+
+        // The lines of a sample whose thread had others there when it was taken than it has by now.
+        let mut lines: OuterLines = bytemuck::Zeroable::zeroed();
+        (lines.lines[0], lines.bytes[0]) = (line_of(at(1000)), [1; OuterLines::LINE]);
+        let record = SourceRecord { outer: Some(&lines), ..bare(&header) };
+        let exact = LateStack::new(CopiedStack::new(start, &bytes, 0), &record, &memory);
+        assert_eq!(exact.read_u64(at(15)), Ok(45));
+        exact.found_frame();
+        assert_eq!(exact.read_u64(at(1000)), Ok(0x0101_0101_0101_0101));
+        exact.found_frame();
+        assert!(!exact.was_read_late());
+        assert_eq!(exact.outer_places(), None, "there is no more to know");
+        assert_eq!(exact.read_u64(at(500)), Err(StackReadError::Beyond), "what led there is not there now");
+
+        // Of more lines than there is room for the outermost ones are known.
+        let deep = LateStack::new(CopiedStack::new(start, &bytes, 0), &bare(&header), &memory);
+        assert_eq!(deep.read_u64(at(15)), Ok(45));
+        deep.found_frame();
+        let read: Vec<u64> = (16..1024).step_by(8).map(at).collect();
+        assert!(read.iter().all(|&address| deep.read_u64(address).is_ok()));
+        let mut known = deep.outer_places().unwrap().lines;
+        known.sort_unstable();
+        let outermost: Vec<u64> =
+            read[read.len() - OuterLines::MOST..].iter().map(|&address| line_of(address)).collect();
+        assert_eq!(known.as_slice(), outermost);
     }
 
     #[test]
@@ -442,7 +537,8 @@ mod tests {
             (call.stack, call.address) = (start + word * 8, 0x4000 + word);
         }
         let memory = RefCell::default();
-        let stack = LateStack::new(CopiedStack::new(start, &bytes, 0), Some(&returns), &header, &memory);
+        let record = SourceRecord { returns: Some(&returns), ..bare(&header) };
+        let stack = LateStack::new(CopiedStack::new(start, &bytes, 0), &record, &memory);
         // The word that leads out of the copy is a replaced one: it is unchanged all the same.
         assert_eq!(stack.read_u64(start), Ok(0x4000));
         stack.found_frame();
@@ -493,7 +589,7 @@ mod tests {
         let second = page + PAGE_SIZE as u64;
         let copied = CopiedStack::new(page, &bytes, 0b10);
 
-        let stack = LateStack::new(copied, None, &header, &memory);
+        let stack = LateStack::new(copied, &bare(&header), &memory);
         assert_eq!(stack.read_u64(second + 8), Err(StackReadError::Absent), "nothing led there");
         assert_eq!(stack.read_u64(page + 8), Ok(value(page + 8)));
         stack.found_frame();
@@ -501,7 +597,7 @@ mod tests {
         assert!(stack.was_read_late());
 
         header.flags = SampleFlags::BOUND_UNKNOWN;
-        let unbounded = LateStack::new(copied, None, &header, &memory);
+        let unbounded = LateStack::new(copied, &bare(&header), &memory);
         assert_eq!(unbounded.read_u64(page + 8), Ok(value(page + 8)));
         unbounded.found_frame();
         assert_eq!(unbounded.read_u64(second + 8), Err(StackReadError::Absent), "it may be no stack");

@@ -299,7 +299,7 @@ impl Recorder {
         let space = self.tracker.space_at(process, time);
         let view = View { owner: Owner::of(header), space, time, modules: &self.modules, late: &self.late };
         let copied = CopiedStack::new(stack_pointer(header), record.stack, u64::from(header.absent));
-        let stack = LateStack::new(copied, record.returns, header, &self.late);
+        let stack = LateStack::new(copied, record, &self.late);
         let walked = &mut self.walked;
         let reason = if header.flags().has(SampleFlags::AARCH64) {
             let highest = space.and_then(Space::highest).map_or(0, |mapping| mapping.end.0.saturating_sub(1));
@@ -311,6 +311,11 @@ impl Recorder {
         };
         if stack.has_left_mapping() {
             self.left_mappings.push(Tid(header.tid));
+        }
+        if reason == StopReason::Root
+            && let Some(places) = stack.outer_places()
+        {
+            self.outer_places.insert(Tid(header.tid), places);
         }
         let has_no_caller = may_be_at_birth(reason)
             && walked.len() == 1

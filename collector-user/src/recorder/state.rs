@@ -10,7 +10,7 @@ use collector_common::record::{
     ExportMachine, FrameId, KernelCode, ModuleMapping, Process, ProcessId, SampleKindId, ThreadId, Unit,
 };
 use collector_common::track::{MappedModule, Tracker};
-use collector_common::wire::COMM_LEN;
+use collector_common::wire::{COMM_LEN, OuterPlaces};
 use rustc_hash::FxHashMap;
 use unwinder::Unwinder;
 use unwinder::aarch64::Aarch64;
@@ -88,6 +88,8 @@ pub struct Recorder {
     pub(super) walked: Vec<unwinder::Frame>,
     /// Threads whose stacks went beyond the mapping where the kernel has them end, since this was last asked for.
     pub(super) left_mappings: Vec<Tid>,
+    /// Where the outer frames lie of threads whose stacks are larger than their copies, since this was last asked for.
+    pub(super) outer_places: FxHashMap<Tid, OuterPlaces>,
     pub(super) frames: Vec<FrameId>,
     /// At processes, for what the sideband does not tell of them.
     looks: Looks,
@@ -135,6 +137,7 @@ impl Recorder {
             late: RefCell::default(),
             walked: Vec::new(),
             left_mappings: Vec::new(),
+            outer_places: FxHashMap::default(),
             frames: Vec::new(),
             looks: Looks::default(),
             waiting: None,
@@ -500,6 +503,11 @@ impl Recorder {
         threads.sort_unstable();
         threads.dedup();
         threads
+    }
+
+    /// Where the outer frames lie that had to be read behind their samples, since the last call.
+    pub fn take_outer_places(&mut self) -> FxHashMap<Tid, OuterPlaces> {
+        std::mem::take(&mut self.outer_places)
     }
 
     /// No sample from before `watermark` will come.

@@ -108,6 +108,7 @@ impl Decoder {
         }
         let (header, kernel, user) = (&self.header, self.kernel.as_slice(), self.user.as_slice());
         Some(SourceRecord {
+            outer: None,
             event,
             header,
             is_named: false,

@@ -1,7 +1,7 @@
 //! A record as a source hands it over: who, when and where, with the stacks as they were copied, and the event's own data.
 
 use collector_common::wire::{
-    Fault, SampleFlags, SampleHeader, Tracepoint, Transfer, TrappedReturns, VERSION,
+    Fault, OuterLines, SampleFlags, SampleHeader, Tracepoint, Transfer, TrappedReturns, VERSION,
 };
 
 /// Which of the events of a session a record is of.
@@ -42,6 +42,8 @@ pub struct SourceRecord<'a> {
     pub stack: &'a [u8],
     /// The calls on it whose returns the kernel traps, so that it has the kernel's address for theirs.
     pub returns: Option<&'a TrappedReturns>,
+    /// Of a stack that is larger than its copy: lines of the outer frames.
+    pub outer: Option<&'a OuterLines>,
     /// The user's part where it was walked already, leaf first: the interrupted address, then return addresses. Empty where
     /// the registers and the copied stack say it.
     pub user: &'a [u64],
@@ -64,6 +66,7 @@ impl<'a> SourceRecord<'a> {
             kernel: &[],
             stack: &[],
             returns: None,
+            outer: None,
             user: &[],
             value: 1,
             data: &[],
@@ -84,18 +87,27 @@ impl<'a> SourceRecord<'a> {
         // What is there for stacks has room behind them, with what was in the ring before.
         let is_bare = rest.is_empty();
         let len = SampleHeader::STACK_OFFSET.saturating_add(header.stack_bytes as usize);
-        let ends_with_stack = !is_bare && !header.flags().has(SampleFlags::RETURNS);
+        let has_lines = header.flags().has(SampleFlags::OUTER_LINES);
+        let ends_with_stack = !is_bare && !has_lines && !header.flags().has(SampleFlags::RETURNS);
         let written = if ends_with_stack { record.get(..len).unwrap_or(record) } else { record };
         let record = Self { written, ..Self::bare(EventIndex::CLOCK, header) };
         let mut rest = rest;
         let mut returns = None;
-        if header.flags().has(SampleFlags::RETURNS) {
+        if has_lines || header.flags().has(SampleFlags::RETURNS) {
             let (before, end) = rest.split_at_checked(rest.len().checked_sub(TrappedReturns::SIZE)?)?;
-            (rest, returns) = (before, Some(bytemuck::try_from_bytes(end).ok()?));
+            rest = before;
+            if header.flags().has(SampleFlags::RETURNS) {
+                returns = Some(bytemuck::try_from_bytes(end).ok()?);
+            }
+        }
+        let mut outer = None;
+        if has_lines {
+            let (before, end) = rest.split_at_checked(rest.len().checked_sub(OuterLines::SIZE)?)?;
+            (rest, outer) = (before, Some(bytemuck::try_from_bytes(end).ok()?));
         }
         let is_fault = header.flags().has(SampleFlags::FAULT);
         let value = if is_fault { Fault::of(&header.data).stands_for } else { 1 };
-        let record = Self { returns, value, ..record };
+        let record = Self { returns, outer, value, ..record };
         let data: &[u8] = bytemuck::cast_slice(&header.data);
         if header.flags().has(SampleFlags::TRANSFER) {
             let (transfer, stack) = rest.split_at_checked(SampleHeader::KERNEL_STACK_SIZE)?;
@@ -167,6 +179,29 @@ mod tests {
             (read.value, read.data.len())
         };
         assert_eq!([value_of(SampleFlags::FAULT), value_of(0)], [(16, 0), (1, 0)]);
+    }
+
+    #[test]
+    fn outer_lines_are_before_the_room_for_trapped_returns() {
+        for with_returns in [0, SampleFlags::RETURNS] {
+            let flags = SampleFlags::OUTER_LINES | with_returns;
+            let header = SampleHeader { version: VERSION, flags, stack_bytes: 8, ..SampleHeader::zeroed() };
+            let lines = OuterLines { lines: [64; OuterLines::MOST], ..OuterLines::zeroed() };
+            let returns = TrappedReturns { trampoline: 7, ..TrappedReturns::zeroed() };
+            let end = SampleHeader::STACK_OFFSET + 16;
+            let mut words = vec![0_u64; (end + OuterLines::SIZE + TrappedReturns::SIZE) / 8];
+            let record: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+            record[..SampleHeader::SIZE].copy_from_slice(bytemuck::bytes_of(&header));
+            record[end..][..OuterLines::SIZE].copy_from_slice(bytemuck::bytes_of(&lines));
+            record[end + OuterLines::SIZE..].copy_from_slice(bytemuck::bytes_of(&returns));
+            let read = SourceRecord::of_ring(record).unwrap();
+            assert_eq!(read.outer.map(|read| read.lines[15]), Some(64));
+            assert_eq!(read.returns.map(|read| read.trampoline), (with_returns != 0).then_some(7));
+            assert_eq!((read.stack.len(), read.written.len()), (8, record.len()));
+            for cut in [end - 8 + OuterLines::SIZE + TrappedReturns::SIZE - 16, OuterLines::SIZE, 0] {
+                assert!(SourceRecord::of_ring(&record[..cut]).is_none(), "{cut}");
+            }
+        }
     }
 
     #[test]

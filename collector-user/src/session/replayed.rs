@@ -134,6 +134,7 @@ fn run<R: Read>(mut recorded: Recorded, source: &mut JournalSource<R>) -> Result
                 dispatch.end_round(recorder);
                 // Nobody is to be told of them.
                 recorder.take_left_mappings();
+                recorder.take_outer_places();
                 recorder.prune(until);
             }
             Item::Rescan(now) => recorder.rescan(now),

@@ -521,6 +521,9 @@ impl Session {
         for thread in recorder.take_left_mappings() {
             self.sources.iter_mut().for_each(|source| source.forget_stack(thread));
         }
+        for (thread, places) in recorder.take_outer_places() {
+            self.sources.iter_mut().for_each(|source| source.copy_outer(thread, &places));
+        }
         self.recorder.prune(written);
         if let Some(journal) = &mut self.journal {
             journal.round(written, &mut self.recorder);

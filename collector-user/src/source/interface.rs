@@ -7,6 +7,7 @@ use std::os::fd::BorrowedFd;
 use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::loss::Ledger;
 use collector_common::record::{Exit, Histogram, Table};
+use collector_common::wire::OuterPlaces;
 
 use super::SourceRecord;
 use crate::stats::Faults;
@@ -104,6 +105,9 @@ pub trait Source {
 
     /// What is known of where a thread's stack ends turned out to be wrong.
     fn forget_stack(&mut self, _thread: Tid) {}
+
+    /// Further samples of a thread are to have the outer frames of its stack, which lie there.
+    fn copy_outer(&mut self, _thread: Tid, _places: &OuterPlaces) {}
 }
 
 /// A file with code that a source was not told of before.

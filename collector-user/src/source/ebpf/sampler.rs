@@ -14,7 +14,7 @@ use aya_log::EbpfLogger;
 use collector_common::ids::{Nanos, Tid};
 use collector_common::loss::{Ledger, LossCause};
 use collector_common::perf::{Record, Throttling};
-use collector_common::wire::{Counter, MAX_STACK_PAGES, NAMED_PROCESS};
+use collector_common::wire::{Counter, MAX_STACK_PAGES, NAMED_PROCESS, OuterPlaces};
 use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE, perf_event_attr};
 
 use super::account::KernelAccount;
@@ -397,6 +397,16 @@ impl Source for Sampler {
         if let Some(mut ranges) = map.and_then(|map| HashMap::<_, u32, [u64; 3]>::try_from(map).ok()) {
             // It may have been forgotten for others' sake.
             let _ = ranges.remove(&thread.0);
+        }
+    }
+
+    fn copy_outer(&mut self, thread: Tid, places: &OuterPlaces) {
+        type Words = [u64; size_of::<OuterPlaces>() / 8];
+        let map = self.ebpf.map_mut("OUTER_PLACES");
+        if let Some(mut known) = map.and_then(|map| HashMap::<_, u32, Words>::try_from(map).ok()) {
+            let words: Words = bytemuck::cast(*places);
+            // Without them they are read later.
+            let _ = known.insert(thread.0, words, 0);
         }
     }
 }
