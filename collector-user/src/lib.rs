@@ -32,6 +32,7 @@ mod devices;
 pub mod doctor;
 pub mod etw;
 mod hooks;
+mod image_places;
 #[cfg(target_os = "linux")]
 pub mod journal;
 #[cfg(target_os = "linux")]

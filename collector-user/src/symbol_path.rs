@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use collector_common::record::{ExportMachine, ModuleId};
+use collector_common::record::{ExportMachine, ImageKey, ModuleId};
 use export::symbolize::{AheadMapId, PdbId};
 
 /// The variable that has the list of folders, such as `/symbols;srv*/cache*https://server`.
@@ -41,9 +41,9 @@ impl SymbolPlaces {
 
     /// The same of an image with this name, by the size of its memory and the date in its header, which are a folder's name together: as eight
     /// digits and as many as it has.
-    pub(crate) fn of_image(name: &OsStr, size: u32, date: u32, symbol_path: &OsStr) -> Option<Self> {
-        let keys =
-            [format!("{date:08X}{size:x}"), format!("{date:08x}{size:x}"), format!("{date:08X}{size:X}")];
+    pub(crate) fn of_image(name: &OsStr, key: ImageKey, symbol_path: &OsStr) -> Option<Self> {
+        let ImageKey { date, size } = key;
+        let keys = [key.to_string(), format!("{date:08x}{size:x}"), format!("{date:08X}{size:X}")];
         let stored = keys.map(|key| Path::new(name).join(key).join(name));
         Self::in_folders(name.to_owned(), &stored, symbol_path)
     }

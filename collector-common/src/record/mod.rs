@@ -29,7 +29,7 @@ pub use kernel_code::{KernelCode, RemovedCodes};
 pub use life::{Exit, ProcessLife};
 pub use machine::{ExportMachine, SystemInfo};
 pub use module::{
-    DebugLink, Module, ModuleDetails, ModuleId, ModuleKind, ModuleMapping, Pdb, PerfMap, Signature,
+    DebugLink, ImageKey, Module, ModuleDetails, ModuleId, ModuleKind, ModuleMapping, Pdb, PerfMap, Signature,
 };
 pub use order::Happened;
 pub use process::{Process, ProcessId, Thread, ThreadId};

@@ -80,6 +80,24 @@ pub struct ModuleDetails {
     pub pdb: Option<Pdb>,
     /// Of one that .NET compiled ahead of time: the map of its functions.
     pub perf_map: Option<PerfMap>,
+    /// Of an image of Windows: by what its file is found.
+    pub image: Option<ImageKey>,
+}
+
+/// What tells an image of Windows from others of its name, by its header. Symbol stores have it as `NAME/DATESIZE/NAME`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ImageKey {
+    /// `TimeDateStamp`: when it was linked, or a number in place of that.
+    pub date: u32,
+    /// `SizeOfImage`: bytes of memory that it takes.
+    pub size: u32,
+}
+
+impl fmt::Display for ImageKey {
+    /// As symbol stores have it: the date in eight digits, the size in as many as it has.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08X}{:x}", self.date, self.size)
+    }
 }
 
 /// A map of functions as an image of .NET names it (`R2RM` of its debug section).

@@ -1,20 +1,16 @@
 //! Images in, modules of a machine out: files by what tells them apart, and memory of processes that is in none.
 
 use std::collections::HashMap;
-use std::fs;
-use std::path::Path;
 
 use collector_common::event::Guid;
 use collector_common::intern::{Seeded, StringId};
 use collector_common::record::{
-    ExportMachine, Module, ModuleDetails, ModuleId, ModuleKind, Pdb, ProcessId, Signature,
+    ExportMachine, ImageKey, Module, ModuleDetails, ModuleId, ModuleKind, Pdb, ProcessId, Signature,
 };
 use windows_etw::decode::kernel::KernelEvent;
 use windows_etw::decode::state::{ImageLife, PdbId};
 
 use super::name;
-use crate::modules::of_loaded;
-use crate::this_machine::is_local;
 
 /// Versions of files that are kept.
 const MOST: usize = 1 << 16;
@@ -31,26 +27,19 @@ struct File {
 /// All modules of a machine.
 #[derive(Debug, Default)]
 pub(super) struct Modules {
-    /// Versions of files, by time and size.
-    versions: HashMap<(u32, u32), Box<str>>,
+    /// Versions of files.
+    versions: HashMap<ImageKey, Box<str>>,
     files: HashMap<File, ModuleId>,
     /// By process, path and use of their addresses.
     made: HashMap<(ProcessId, StringId, u32), ModuleId, Seeded>,
     unmapped: HashMap<ProcessId, ModuleId, Seeded>,
-    /// Whether images are read for what the trace does not tell of them.
-    reads_images: bool,
 }
 
 impl Modules {
-    /// Has images read that are where the trace has them.
-    pub(super) fn read_images(&mut self) {
-        self.reads_images = true;
-    }
-
     /// Takes an event; those that tell nothing of files are passed over.
     pub(super) fn take(&mut self, event: &KernelEvent<'_>) {
         if let KernelEvent::FileVersion(file) = event {
-            let key = (file.timestamp, file.size);
+            let key = ImageKey { date: file.timestamp, size: file.size };
             let version = file.binary_version.to_string();
             if !version.is_empty() && (self.versions.len() < MOST || self.versions.contains_key(&key)) {
                 self.versions.insert(key, name(&version).into());
@@ -71,13 +60,9 @@ impl Modules {
             return *known;
         }
         let module = add(machine, ModuleKind::File, path);
-        let of_file = |timestamp| Some((timestamp, u32::try_from(image.size).ok()?));
-        let version = image.timestamp.and_then(of_file).and_then(|key| self.versions.get(&key));
-        let version = version.map(ToString::to_string);
-        let own = if pdb.is_none() && self.reads_images { of_file_here(image, path) } else { None };
-        let own = own.unwrap_or_default();
-        let details =
-            ModuleDetails { version: version.or(own.version), pdb: pdb.map(stored).or(own.pdb), ..own };
+        let key = key(image);
+        let version = key.and_then(|key| self.versions.get(&key)).map(ToString::to_string);
+        let details = ModuleDetails { version, pdb: pdb.map(stored), image: key, ..ModuleDetails::default() };
         if details != ModuleDetails::default() {
             machine.set_details(module, details);
         }
@@ -105,13 +90,9 @@ impl Modules {
     }
 }
 
-/// What the file of an image says, if it is the one that was loaded.
-fn of_file_here(image: &ImageLife, path: &str) -> Option<ModuleDetails> {
-    let path = Path::new(path);
-    // What a path leads to by now may be a pipe or a device, or on another machine.
-    let is_file = path.is_absolute() && is_local(path) && path.metadata().ok()?.is_file();
-    let file = is_file.then(|| fs::File::open(path).ok()).flatten()?;
-    of_loaded(&file, image.size, image.timestamp?)
+/// By what the file of an image is found; versions of events up to 1 do not tell it.
+pub(super) fn key(image: &ImageLife) -> Option<ImageKey> {
+    Some(ImageKey { date: image.timestamp?, size: u32::try_from(image.size).ok()? })
 }
 
 fn add(machine: &mut ExportMachine, kind: ModuleKind, path: &str) -> ModuleId {

@@ -24,6 +24,7 @@ use super::shortest::Shortest;
 use super::taker::Taker;
 use super::trace::Trace;
 use super::wanted::choose_main_kind;
+use crate::modules::tell_of_images;
 use crate::spill::{self, spill_samples};
 use crate::stats::{GIVEN, Stats};
 
@@ -84,7 +85,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Reads the files of one recording, of this machine and a moment ago: images are where it has them, and are asked for their PDBs. The first
+    /// Reads the files of one recording, of this machine and a moment ago: images on stacks are where it has them, and are asked for their PDBs. The first
     /// is that of the session with the kernel's events or, without such, the providers': the clock and the times of the recording are its.
     ///
     /// # Errors
@@ -105,11 +106,11 @@ impl Recorded {
         taker.leave_out_shorter(asking.shortest);
         taker.keep_events_of(&asking.whose, asking.comm.as_deref());
         asking.volumes.iter().for_each(|(nt, dos)| taker.name_volume(nt, dos));
-        taker.read_images();
         let during = files.len();
         take_all(&mut files, during, &mut taker).map_err(|(_, error)| error)?;
         asking.interval_100ns.into_iter().for_each(|units| taker.tell_interval(units));
         let mut imported = taker.finish_uncounted();
+        tell_of_images(&mut imported.machine);
         let mut ledger = no_room(&imported);
         for (file, lost) in files.iter().zip(lost) {
             lose(&mut ledger, file.losses(), &lost);

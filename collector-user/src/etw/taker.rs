@@ -175,11 +175,6 @@ impl Taker {
         }
     }
 
-    /// Says that the trace was recorded on this machine just now, so that images are where it has them: they tell their PDBs, where it does not.
-    pub fn read_images(&mut self) {
-        self.modules.read_images();
-    }
-
     /// Takes a record.
     pub fn take(&mut self, record: &EtwRecord<'_>) {
         self.not_understood += u64::from(self.schemas.learn(record).is_err());

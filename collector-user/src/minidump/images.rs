@@ -1,20 +1,16 @@
 //! Modules of a dump in, their images out: where each lies, its unwind table, its code, and its file, by which functions are named.
 //!
-//! An image is looked for beside the dump, in the folders of `_NT_SYMBOL_PATH` as symbol servers have it
-//! (`NAME/TIMESTAMPSIZE/NAME`) or as it is, and where it was: on Windows at its path, elsewhere where Wine has that. It counts if its header
-//! has the size and the date that the dump tells. Else its memory is taken, if the dump has that.
+//! An image is looked for by [`ImagePlaces`]. Where there is none, its memory is taken, if the dump has that.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeSet, HashMap};
-use std::env;
-use std::ffi::OsString;
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use collector_common::intern::Seeded;
-use collector_common::record::{ExportMachine, ModuleDetails, ModuleId};
+use collector_common::record::{ExportMachine, ImageKey, ModuleDetails, ModuleId};
 use export::symbolize::{
     AheadMapId, CodeSection, ModuleFiles, Naming, PdbId, Symbols, code_of_image, symbolize_rest,
 };
@@ -22,15 +18,13 @@ use export::symbolize::{
 use super::in_memory;
 use super::memory::Memory;
 use super::streams::Module;
-use crate::modules::{ImageFile, Table, is_loaded, of_loaded, open_chosen, open_regular};
-use crate::symbol_path::{SymbolPlaces, VARIABLE, ahead_map_of, pdb_of, text};
-use crate::this_machine::{is_local, read_at};
+use crate::image_places::ImagePlaces;
+use crate::modules::{ImageFile, Table, of_loaded, open_chosen};
+use crate::symbol_path::{SymbolPlaces, ahead_map_of, pdb_of};
+use crate::this_machine::read_at;
 
 /// Images that are looked for at most. One is opened twice while functions are named, and a process has 1024 files at first.
 const MOST_OPEN: usize = 384;
-
-/// What tells an image from others: its path in small letters, its size and its date.
-type Key = (Box<str>, u32, u32);
 
 /// An image.
 #[derive(Debug)]
@@ -39,8 +33,7 @@ struct Image {
     module: ModuleId,
     base: u64,
     path: Box<str>,
-    size: u32,
-    date: u32,
+    key: ImageKey,
     found: OnceCell<Option<Found>>,
 }
 
@@ -92,71 +85,6 @@ pub(super) struct Lying {
     image: usize,
 }
 
-/// Where images are looked for.
-#[derive(Debug)]
-struct Places {
-    /// That of the dump.
-    folder: Option<PathBuf>,
-    symbol_path: OsString,
-    /// Of Wine, with a link for each drive.
-    drives: Option<PathBuf>,
-}
-
-impl Places {
-    fn new(folder: Option<&Path>) -> Self {
-        let prefix = env::var_os("WINEPREFIX").filter(|prefix| !prefix.is_empty()).map(PathBuf::from);
-        let prefix = prefix.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".wine")));
-        let drives = prefix.filter(|_| cfg!(unix)).map(|prefix| prefix.join("dosdevices"));
-        let symbol_path = env::var_os(VARIABLE).unwrap_or_default();
-        Self { folder: folder.map(Path::to_owned), symbol_path, drives }
-    }
-
-    /// The image's file and its folder, if it is the one that was loaded.
-    fn find(&self, image: &Image) -> Option<Found> {
-        let name = image.path.rsplit(['\\', '/']).next()?;
-        let small = name.to_ascii_lowercase();
-        let is_it = |file: &File| is_loaded(file, image.size.into(), image.date);
-        let chosen = |path: PathBuf| Some((open_chosen(&path).filter(is_it)?, path));
-        let names = [name, small.as_str()].map(|name| text(name.as_bytes()));
-        let is_name = |name: &OsString| Path::new(name).file_name() == Some(name.as_os_str());
-        let names: Vec<OsString> = names.into_iter().filter(is_name).collect();
-        let folder = self.folder.as_ref();
-        let beside = folder.and_then(|folder| names.iter().map(|name| folder.join(name)).find_map(chosen));
-        let in_folders = || {
-            let stored = names
-                .iter()
-                .filter_map(|name| SymbolPlaces::of_image(name, image.size, image.date, &self.symbol_path));
-            stored.flat_map(|it| it.stored.into_iter().chain(it.plain)).find_map(chosen)
-        };
-        let here =
-            || self.here(&image.path).find_map(|path| Some((open_regular(&path).filter(is_it)?, path)));
-        let (file, path) = beside.or_else(in_folders).or_else(here)?;
-        Some(Found::of(file, path.parent().map(Path::to_owned)))
-    }
-
-    /// Where a path of Windows may lead on this machine.
-    fn here(&self, path: &str) -> impl Iterator<Item = PathBuf> {
-        let own = Path::new(path);
-        let own = (cfg!(windows) && own.is_absolute() && is_local(own)).then(|| own.to_owned());
-        let of_wine = self.drives.as_ref().and_then(|drives| of_wine(drives, path));
-        own.into_iter().chain(of_wine.into_iter().flatten())
-    }
-}
-
-/// Where Wine has a path, which it may have been told in other letters.
-fn of_wine(drives: &Path, path: &str) -> Option<[PathBuf; 2]> {
-    let (drive, rest) = path.split_at_checked(2)?;
-    let is_drive = drive.starts_with(|letter: char| letter.is_ascii_alphabetic()) && drive.ends_with(':');
-    let rest = rest.strip_prefix(['\\', '/']).filter(|_| is_drive)?;
-    let path = |rest: &str| {
-        let mut path = drives.join(drive.to_ascii_lowercase());
-        path.extend(rest.split(['\\', '/']));
-        path
-    };
-    let is_plain = |part: &str| !part.is_empty() && part != "." && part != "..";
-    rest.split(['\\', '/']).all(is_plain).then(|| [path(rest), path(&rest.to_ascii_lowercase())])
-}
-
 /// The images of a dump.
 #[derive(Debug)]
 pub(super) struct Images {
@@ -164,7 +92,7 @@ pub(super) struct Images {
     by_module: HashMap<ModuleId, usize, Seeded>,
     /// By where they begin; none overlaps another.
     lying: Vec<Lying>,
-    places: Places,
+    places: ImagePlaces,
     opened: Cell<usize>,
     /// Bytes of memory that may still be copied.
     budget: Cell<u64>,
@@ -175,12 +103,14 @@ pub(super) struct Images {
 impl Images {
     /// Of modules, each with its number in the recording.
     pub(super) fn new(modules: Vec<(Module, ModuleId)>, folder: Option<&Path>, budget: u64) -> Self {
-        let mut known: HashMap<Key, usize, Seeded> = HashMap::default();
+        // By the path in small letters.
+        let mut known: HashMap<(Box<str>, ImageKey), usize, Seeded> = HashMap::default();
         let mut everywhere = Vec::with_capacity(modules.len());
         let (mut all, mut by_module) = (Vec::new(), HashMap::default());
         for (Module { base, size, date, path, .. }, module) in modules {
-            let image = *known.entry((path.to_lowercase().into(), size, date)).or_insert_with(|| {
-                all.push(Image { module, base, path, size, date, found: OnceCell::new() });
+            let key = ImageKey { date, size };
+            let image = *known.entry((path.to_lowercase().into(), key)).or_insert_with(|| {
+                all.push(Image { module, base, path, key, found: OnceCell::new() });
                 all.len() - 1
             });
             by_module.insert(module, image);
@@ -196,7 +126,7 @@ impl Images {
             }
         }
         let (opened, budget, failure) = (Cell::new(0), Cell::new(budget), OnceCell::new());
-        Self { all, by_module, lying, places: Places::new(folder), opened, budget, failure }
+        Self { all, by_module, lying, places: ImagePlaces::new(folder), opened, budget, failure }
     }
 
     /// The image that an address is in.
@@ -224,12 +154,14 @@ impl Images {
             }
             let in_memory = || {
                 let mut budget = self.budget.get();
-                let copied = in_memory::copy(memory, image.base, image.size.into(), &mut budget);
+                let copied = in_memory::copy(memory, image.base, image.key.size.into(), &mut budget);
                 self.budget.set(budget);
                 let file = copied?.inspect_err(|error| drop(self.failure.set(error.to_string())));
                 Some(Found::of(file.ok()?, None))
             };
-            self.places.find(image).or_else(in_memory)
+            let found = self.places.find(&image.path, image.key);
+            let found = found.map(|(file, path)| Found::of(file, path.parent().map(Path::to_owned)));
+            found.or_else(in_memory)
         };
         image.found.get_or_init(look).as_ref()
     }
@@ -264,7 +196,7 @@ impl Images {
     pub(super) fn details(&self) -> impl Iterator<Item = (ModuleId, ModuleDetails)> {
         self.all.iter().filter_map(|image| {
             let found = image.found.get()?.as_ref()?;
-            Some((image.module, of_loaded(&found.file, image.size.into(), image.date)?))
+            Some((image.module, of_loaded(&found.file, image.key)?))
         })
     }
 
@@ -301,7 +233,7 @@ impl Images {
 pub struct DumpFiles {
     images: Vec<Image>,
     by_module: HashMap<ModuleId, usize, Seeded>,
-    places: Places,
+    places: ImagePlaces,
 }
 
 impl DumpFiles {
@@ -353,21 +285,5 @@ impl ModuleFiles for Files<'_> {
 
     fn open_ahead_map(&self, module: ModuleId, id: &AheadMapId) -> Option<File> {
         self.open_place(module, SymbolPlaces::of_map(id, &self.files.places.symbol_path))
-    }
-}
-
-#[cfg(unix)]
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_of_windows_lead_to_where_wine_has_them() {
-        let found = |path| of_wine(Path::new("/w/dosdevices"), path);
-        let paths = ["/w/dosdevices/c:/Windows/A.dll", "/w/dosdevices/c:/windows/a.dll"].map(PathBuf::from);
-        assert_eq!(found(r"C:\Windows\A.dll"), Some(paths));
-        for other in ["", "C:", r"C:\..\x", r"C:\a\\x", r"\\server\x", "/x/y", r"\Device\x", "é:\\x"] {
-            assert_eq!(found(other), None, "{other}");
-        }
     }
 }

@@ -6,7 +6,7 @@
 
 use std::fs::File;
 
-use collector_common::record::{ModuleDetails, Pdb, PerfMap, Signature};
+use collector_common::record::{ImageKey, ModuleDetails, Pdb, PerfMap, Signature};
 use object::pe::{self, ImageNtHeaders32, ImageNtHeaders64};
 use object::read::FileKind;
 use object::read::pe::{ImageNtHeaders, ImageOptionalHeader as _, PeFile, ResourceDirectory};
@@ -41,29 +41,29 @@ pub(super) fn of(file: Option<&File>, layout: &Layout) -> Option<ModuleDetails> 
     (details != ModuleDetails::default()).then_some(details)
 }
 
-/// The details of an image of Windows that was loaded, by the size of its memory and the date of its header; none where the file is another one.
-pub(crate) fn of_loaded(file: &File, size: u64, date: u32) -> Option<ModuleDetails> {
+/// The details of an image of Windows that was loaded; none where the file is another one.
+pub(crate) fn of_loaded(file: &File, key: ImageKey) -> Option<ModuleDetails> {
     let data = &BoundedFile::new(file, HEADERS);
-    (size_and_date(data)? == (size, date)).then(|| of_image(data)).flatten()
+    (key_of(data)? == key).then(|| of_image(data)).flatten()
 }
 
-/// Whether a file is the image of Windows that was loaded, by the same.
-pub(crate) fn is_loaded(file: &File, size: u64, date: u32) -> bool {
-    size_and_date(&BoundedFile::new(file, HEADERS)) == Some((size, date))
+/// Whether a file is the image of Windows that was loaded.
+pub(crate) fn is_loaded(file: &File, key: ImageKey) -> bool {
+    key_of(&BoundedFile::new(file, HEADERS)) == Some(key)
 }
 
-fn size_and_date<'d, R: ReadRef<'d>>(data: R) -> Option<(u64, u32)> {
+fn key_of<'d, R: ReadRef<'d>>(data: R) -> Option<ImageKey> {
     match FileKind::parse(data).ok()? {
-        FileKind::Pe32 => Some(size_and_date_of(&PeFile::<ImageNtHeaders32, R>::parse(data).ok()?)),
-        FileKind::Pe64 => Some(size_and_date_of(&PeFile::<ImageNtHeaders64, R>::parse(data).ok()?)),
+        FileKind::Pe32 => Some(key_of_headers(&PeFile::<ImageNtHeaders32, R>::parse(data).ok()?)),
+        FileKind::Pe64 => Some(key_of_headers(&PeFile::<ImageNtHeaders64, R>::parse(data).ok()?)),
         _ => None,
     }
 }
 
-fn size_and_date_of<'d, Image: ImageNtHeaders, R: ReadRef<'d>>(file: &PeFile<'d, Image, R>) -> (u64, u32) {
+fn key_of_headers<'d, Image: ImageNtHeaders, R: ReadRef<'d>>(file: &PeFile<'d, Image, R>) -> ImageKey {
     let headers = file.nt_headers();
-    let size = headers.optional_header().size_of_image();
-    (size.into(), headers.file_header().time_date_stamp.get(LE))
+    let date = headers.file_header().time_date_stamp.get(LE);
+    ImageKey { date, size: headers.optional_header().size_of_image() }
 }
 
 fn of_image<'d, R: ReadRef<'d>>(data: R) -> Option<ModuleDetails> {

@@ -1,18 +1,18 @@
 //! The files of this machine that a profile names which was made elsewhere, or was written without names: a file is taken where
-//! it was mapped from or among `perf`'s copies, if it has the build id that the profile tells. Where the profile tells none,
-//! nothing says that a file of that name is the same, and it is left alone.
+//! it was mapped from or among `perf`'s copies, if it has the build id that the profile tells. An image of Windows is taken by its date and
+//! size, where [`ImagePlaces`] has it. Where the profile tells neither, nothing says that a file of that name is the same, and it is left alone.
 
 use std::cell::OnceCell;
-use std::env;
-use std::ffi::OsString;
+use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use collector_common::ids::{Avma, FileOffset, Svma};
-use collector_common::record::{ExportMachine, Module, ModuleId, ModuleKind};
+use collector_common::record::{ExportMachine, Module, ModuleDetails, ModuleId, ModuleKind};
 use export::symbolize::{AheadMapId, ModuleFiles, Naming, PdbId, Symbols, symbolize_rest};
 
+use super::details::of_loaded;
 use super::file::ModuleFile;
 use super::layout::Layout;
 use super::pdb;
@@ -20,7 +20,8 @@ use super::recorded::RecordedFiles;
 use super::root::Root;
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::WithServers;
-use crate::symbol_path::{VARIABLE, ahead_map_of, pdb_of, text};
+use crate::image_places::ImagePlaces;
+use crate::symbol_path::{ahead_map_of, pdb_of, text};
 
 /// Names the frames of a profile that have no name in it, as far as their files are here, or with the servers that
 /// `DEBUGINFOD_URLS` names.
@@ -29,6 +30,21 @@ pub fn name_from_files(machine: &ExportMachine, symbols: Symbols, naming: impl I
     #[cfg(feature = "debuginfod")]
     let files = WithServers::new(files, machine, None);
     symbolize_rest(machine, &files, naming, symbols)
+}
+
+/// Has the images of Windows on stacks say which PDBs and maps are theirs, as far as they are here: a trace that no tool has merged does not.
+pub fn tell_of_images(machine: &mut ExportMachine) {
+    let places = ImagePlaces::new(None);
+    let on_stacks: BTreeSet<ModuleId> = machine.frames().iter().map(|frame| frame.module).collect();
+    for module in on_stacks {
+        let Some(told) = machine.details(module).filter(|told| told.pdb.is_none()).cloned() else { continue };
+        let Some(key) = told.image else { continue };
+        let found = places.find(machine.string(machine.module(module).path), key);
+        if let Some(own) = found.and_then(|(file, _)| of_loaded(&file, key)) {
+            let version = told.version.or(own.version);
+            machine.set_details(module, ModuleDetails { version, image: told.image, ..own });
+        }
+    }
 }
 
 /// How many mappings of one file that start below an address are looked at.
@@ -43,8 +59,8 @@ struct LocalFiles<'a> {
     files: Vec<OnceCell<ModuleFile>>,
     /// By module and start.
     mappings: Vec<Mapped>,
-    /// Where PDBs are.
-    symbol_path: Option<OsString>,
+    /// Where images of Windows and their PDBs are.
+    places: ImagePlaces,
 }
 
 /// A mapping in the addresses that frames have.
@@ -69,7 +85,7 @@ impl<'a> LocalFiles<'a> {
         mappings.sort_unstable();
         mappings.dedup();
         let recorded = RecordedFiles::new(SystemTime::now(), false);
-        Self { machine, recorded, files, mappings, symbol_path: env::var_os(VARIABLE) }
+        Self { machine, recorded, files, mappings, places: ImagePlaces::new(None) }
     }
 
     fn mapping(&self, module: ModuleId, address: Svma) -> Option<&Mapped> {
@@ -91,13 +107,30 @@ impl<'a> LocalFiles<'a> {
         };
         Some(self.files.get(module.0 as usize)?.get_or_init(open))
     }
+
+    fn path(&self, module: ModuleId) -> &str {
+        self.machine.string(self.machine.module(module).path)
+    }
+
+    /// The image of Windows that a module is, and where it is.
+    fn image(&self, module: ModuleId) -> Option<(File, PathBuf)> {
+        self.places.find(self.path(module), self.machine.details(module)?.image?)
+    }
+
+    /// Where that is or, if it is not here, was.
+    fn place(&self, module: ModuleId) -> PathBuf {
+        self.image(module).map_or_else(|| self.path(module).into(), |(_, path)| path)
+    }
 }
 
 impl ModuleFiles for LocalFiles<'_> {
     type File = File;
 
     fn open(&self, module: ModuleId) -> Option<File> {
-        self.file(module)?.unchanged()?.try_clone().ok()
+        match self.file(module) {
+            Some(file) => file.unchanged()?.try_clone().ok(),
+            None => self.image(module).map(|(file, _)| file),
+        }
     }
 
     /// Others write addresses of processes, with what was mapped there, or relative to where the image starts, as its file does.
@@ -119,8 +152,7 @@ impl ModuleFiles for LocalFiles<'_> {
         if let Some(file) = self.file(module) {
             return file.open_pdb(id);
         }
-        let path = self.machine.string(self.machine.module(module).path);
-        pdb::find(&Root::default(), Path::new(path), id, self.symbol_path.as_deref())
+        pdb::find(&Root::default(), &self.place(module), id, Some(&self.places.symbol_path))
     }
 
     /// Recordings of Windows tell the PDBs of images that are there.
@@ -132,8 +164,7 @@ impl ModuleFiles for LocalFiles<'_> {
         if let Some(file) = self.file(module) {
             return file.open_ahead_map(id);
         }
-        let path = self.machine.string(self.machine.module(module).path);
-        pdb::find_map(&Root::default(), Path::new(path), id, self.symbol_path.as_deref())
+        pdb::find_map(&Root::default(), &self.place(module), id, Some(&self.places.symbol_path))
     }
 
     fn ahead_map_of(&self, module: ModuleId) -> Option<AheadMapId> {
@@ -157,6 +188,7 @@ impl ModuleFiles for LocalFiles<'_> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
     use std::process::Command;
 
     use collector_common::ids::{BuildId, Nanos, Pid};
@@ -288,8 +320,8 @@ mod tests {
         let flags = FrameFlags::default();
         machine.intern_frame(Frame { module, address: Svma(begin), flags });
         let named = |symbol_path: Option<&Path>| {
-            let symbol_path = symbol_path.map(Into::into);
-            let files = LocalFiles { symbol_path, ..LocalFiles::of(&machine) };
+            let mut files = LocalFiles::of(&machine);
+            files.places.symbol_path = symbol_path.map(Into::into).unwrap_or_default();
             let symbols = symbolize_rest(&machine, &files, Detail::Lines, Symbols::unresolved(&machine));
             symbols.name(FrameId(0)).function.to_owned()
         };

@@ -44,7 +44,7 @@ pub(crate) use file::debug_file_of;
 pub(crate) use image_file::ImageFile;
 pub(crate) use jit::Believed;
 pub use layout::Segment;
-pub use local::name_from_files;
+pub use local::{name_from_files, tell_of_images};
 #[cfg(target_os = "linux")]
 pub(crate) use noted::NotedFile;
 pub(crate) use open::{open_chosen, open_regular};

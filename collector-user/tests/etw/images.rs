@@ -1,51 +1,130 @@
-//! Images of recordings on Windows, made by a compiler of Linux.
+//! Images of recordings on Windows, made by compilers of Linux.
 
+use std::fs;
 use std::io::Cursor;
+use std::path::Path;
+use std::process::Command;
 
-use collector_common::record::ModuleId;
+use collector_common::record::{ExportMachine, ImageKey, ModuleDetails, ModuleId, ModuleKind};
 use collector_user::etw::{Asking, Lost, Recorded, RecordedPart};
 use windows_etw::etl::EtlFile;
 
-use crate::file::{Buffer, System, TICKS, Trace};
+use crate::file::{Buffer, System, TICKS, Trace, perf_info};
+use crate::made::Payload;
+
+const BASE: u64 = 0x1_4000_0000;
+const VOLUME: &str = r"\Device\HarddiskVolume3\";
+
+fn word(image: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(*image[at..].first_chunk().unwrap())
+}
+
+/// Where the date, the entry and the size are. "PE Format": the offset of the signature, `TimeDateStamp` 8 behind it, `AddressOfEntryPoint` 16
+/// and `SizeOfImage` 56 in the optional header at 24.
+fn places(image: &[u8]) -> [usize; 3] {
+    let header = word(image, 0x3c) as usize;
+    [header + 8, header + 24 + 16, header + 24 + 56]
+}
+
+fn key(image: &[u8]) -> ImageKey {
+    let [date, _, size] = places(image).map(|at| word(image, at));
+    ImageKey { date, size }
+}
+
+/// A file with an image that a process has, and a sample in it.
+fn trace(path: &str, key: ImageKey, address: u32) -> Vec<u8> {
+    let made = Payload::default;
+    let kernel = |group, opcode, payload: Payload| {
+        System { group, opcode, pid: 70, tid: 71, ..System::default() }.bytes(TICKS + 1, &payload.0)
+    };
+    let process = made().u64(&[0x1000]).u32(&[70, 4, 1, 0, 0]).u8(b"made.exe\0").wide("made.exe");
+    let thread = made().u32(&[70, 71]).u64(&[0; 7]).u32(&[0]);
+    // `Image/Load` of version 2: base and size, process, checksum, date, default base, and four words.
+    let load = made().u64(&[BASE, key.size.into()]).u32(&[70, 1, key.date, 0]).u64(&[BASE, 0, 0]).wide(path);
+    let sample = made().u64(&[BASE + u64::from(address)]).u32(&[71]).u8(&[1, 0, 0, 0]);
+    let records = [
+        kernel(3, 1, process),
+        kernel(5, 1, thread),
+        kernel(3, 10, load),
+        perf_info(17, 2, (15, 46), TICKS + 10, &sample.0),
+    ];
+    Trace::default().file(&[Buffer { size: 4096, ..Buffer::default() }.bytes(&records)])
+}
+
+fn details(machine: &ExportMachine) -> ModuleDetails {
+    let files = machine.modules().iter().position(|module| module.kind == ModuleKind::File);
+    machine.details(ModuleId(files.unwrap() as u32)).cloned().unwrap_or_default()
+}
 
 /// What Windows writes does not tell which PDB is an image's: the image does, if it is the one that was loaded.
 #[test]
 fn images_tell_their_pdbs() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    std::fs::write(folder.join("main.c"), "int main(void) { return 0; }").unwrap();
-    let mut linker = std::process::Command::new("x86_64-w64-mingw32-gcc");
+    fs::write(folder.join("main.c"), "int main(void) { return 0; }").unwrap();
+    let mut linker = Command::new("x86_64-w64-mingw32-gcc");
     let linker = linker.args(["-Wl,--pdb=main.pdb", "-o", "main.exe", "main.c"]).current_dir(folder);
     assert!(linker.status().unwrap().success());
     let path = folder.join("main.exe");
-    let image = std::fs::read(&path).unwrap();
-    // "PE Format": the offset of the signature, `TimeDateStamp` 8 behind it, and `SizeOfImage` 56 in the optional header at 24.
-    let word = |at: usize| u32::from_le_bytes(*image[at..].first_chunk().unwrap());
-    let header = word(0x3c) as usize;
-    let (date, size) = (word(header + 8), word(header + 24 + 56));
+    let image = fs::read(&path).unwrap();
     let rsds = image.windows(4).position(|bytes| bytes == b"RSDS").unwrap();
 
-    let details = |size: u32, date: u32| {
-        let wide = |text: &str| text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect::<Vec<_>>();
-        let numbers = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
-        // `Image/Load` of version 2: base and size, process, checksum, date, default base, and four words.
-        let mut load = numbers(&[0x1_4000_0000, size.into()]);
-        load.extend([70, 1, date, 0].iter().flat_map(|word: &u32| word.to_le_bytes()));
-        load.extend(numbers(&[0x1_4000_0000, 0, 0]));
-        load.extend(wide(path.to_str().unwrap()));
-        let load =
-            System { group: 3, opcode: 10, pid: 70, tid: 71, ..System::default() }.bytes(TICKS + 1, &load);
-        let bytes = Trace::default().file(&[Buffer { size: 4096, ..Buffer::default() }.bytes(&[load])]);
-        let file = EtlFile::open(Cursor::new(bytes)).unwrap();
-        let recorded =
-            Recorded::read(vec![RecordedPart { file, lost: Lost::default() }], &Asking::default()).unwrap();
-        let machine = recorded.machine;
-        let is_it = |index: &usize| machine.string(machine.modules()[*index].path).ends_with("main.exe");
-        let index = (0..machine.modules().len()).find(is_it).unwrap();
-        machine.details(ModuleId(index as u32)).cloned()
+    let told = |key: ImageKey| {
+        let file = EtlFile::open(Cursor::new(trace(path.to_str().unwrap(), key, 0x1000))).unwrap();
+        let parts = vec![RecordedPart { file, lost: Lost::default() }];
+        details(&Recorded::read(parts, &Asking::default()).unwrap().machine).pdb
     };
-    let pdb = details(size, date).and_then(|details| details.pdb).unwrap();
+    let own = key(&image);
+    let pdb = told(own).unwrap();
     assert_eq!(pdb.path, "main.pdb");
-    assert_eq!((&pdb.signature.0[..], pdb.age), (&image[rsds + 4..rsds + 20], word(rsds + 20)));
-    assert_eq!([details(size + 4096, date), details(size, date ^ 1)], [None, None]);
+    let signature = (&image[rsds + 4..rsds + 20], word(&image, rsds + 20));
+    assert_eq!((&pdb.signature.0[..], pdb.age), signature);
+    let others = [ImageKey { size: own.size + 4096, ..own }, ImageKey { date: own.date ^ 1, ..own }];
+    assert_eq!(others.map(told), [None, None]);
+}
+
+/// Makes `main.exe`, which begins in the function `begin`, and `main.pdb`.
+fn build(folder: &Path) -> Option<Vec<u8>> {
+    fs::write(folder.join("source.c"), "int begin(void) { return 0; }").unwrap();
+    let compile = ["--target=x86_64-pc-windows-msvc", "-g", "-gcodeview", "-c", "source.c"];
+    let link = ["/debug", "/nodefaultlib", "/entry:begin", "/subsystem:console", "/out:main.exe", "source.o"];
+    for (tool, args) in [("clang-22", &compile[..]), ("lld-link-22", &link)] {
+        let Ok(status) = Command::new(tool).args(args).current_dir(folder).status() else {
+            eprintln!("SKIPPED: {tool} is not there");
+            return None;
+        };
+        assert!(status.success());
+    }
+    fs::read(folder.join("main.exe")).ok()
+}
+
+#[test]
+fn a_store_names_functions_of_a_trace_that_was_not_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |path: &str| folder.path().join(path);
+    let Some(mut image) = build(folder.path()) else { return };
+    let [date, entry, _] = places(&image);
+    let (key, begin) = (key(&image), word(&image, entry));
+    fs::write(at("x.etl"), trace(&format!(r"{VOLUME}app\Main.exe"), key, begin)).unwrap();
+    let converted = || {
+        let mut collector = Command::new(env!("CARGO_BIN_EXE_collector"));
+        let collector = collector.arg("convert").arg(at("x.etl")).args(["--format", "folded", "-o", "-"]);
+        let output = collector.env("_NT_SYMBOL_PATH", at("symbols")).output().unwrap();
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap())
+    };
+    let unnamed = format!("Main.exe+{begin:#x} 1\n");
+    let place = format!("Main.exe/{key}/Main.exe");
+    let [stacks, told] = converted();
+    assert!(stacks.ends_with(&unnamed) && told.contains(&place), "{stacks}{told}");
+
+    let stored = at("symbols").join(place);
+    fs::create_dir_all(stored.parent().unwrap()).unwrap();
+    fs::rename(at("main.exe"), &stored).unwrap();
+    fs::rename(at("main.pdb"), at("symbols/main.pdb")).unwrap();
+    let [stacks, told] = converted();
+    assert!(stacks.ends_with(";begin 1\n") && !told.contains("no names"), "{stacks}{told}");
+    image[date] ^= 1;
+    fs::write(&stored, &image).unwrap();
+    let [stacks, told] = converted();
+    assert!(stacks.ends_with(&unnamed) && told.contains("no names"), "{stacks}{told}");
 }

@@ -5,6 +5,7 @@
 //! - `listed`: counts, processes, images, times and names. `written`: pprof, nettrace and others, by the program.
 //! - `made`: records by hand; `switches`, `transfers`, `memory`, `calls`, `code`, `split` (stacks in pieces): what becomes of them. `shown`: samples and tables as text.
 //! - `recorded`: files as a recording on this machine leaves them: of whom, in parts, with losses. `chosen`: the same of records by hand. `parts`: files that lie beside the one that is named.
+//! - `images`: images of a trace that are here, in a store or where they were.
 //! - `lost`: files by bytes (`file`), of which ETW lost a part. `damaged`: files that are cut or spoilt.
 
 #![allow(clippy::unwrap_used, reason = "a failed step of a test should stop it")]

@@ -32,7 +32,8 @@ const DETAILS: [&str; 4] = [
 
 /// Which of [`DETAILS`] a file says.
 fn said(details: &ModuleDetails) -> [bool; DETAILS.len()] {
-    let ModuleDetails { debug_link, package, version, pdb, perf_map } = details;
+    // Formats have what an image says of its symbols, and not by what it was found.
+    let ModuleDetails { debug_link, package, version, pdb, perf_map, image: _ } = details;
     [debug_link.is_some() || package.is_some(), version.is_some(), pdb.is_some(), perf_map.is_some()]
 }
 

@@ -8,7 +8,7 @@ use collector_common::loss::Ledger;
 use collector_common::record::{ExportMachine, Samples};
 use collector_user::etw::{Etl, PartsError};
 use collector_user::minidump::{Dump, DumpFiles, Minidump};
-use collector_user::modules::name_from_files;
+use collector_user::modules::{name_from_files, tell_of_images};
 use collector_user::spill::{spill_samples, warnings};
 use export::format::for_path;
 use export::import::folded::Folded;
@@ -80,11 +80,14 @@ pub(crate) struct Taken {
 impl Taken {
     /// The recording, with as many names as are wanted.
     pub(crate) fn named(self, detail: Detail) -> (ExportMachine, Symbols) {
-        let Self { imported: Imported { machine, symbols, .. }, dumped } = self;
+        let Self { imported: Imported { mut machine, symbols, .. }, dumped } = self;
         let symbols = match (detail, dumped) {
             (Detail::Addresses, _) => symbols,
             (_, Some(files)) => files.name(&machine, symbols, detail),
-            (_, None) => name_from_files(&machine, symbols, detail),
+            (_, None) => {
+                tell_of_images(&mut machine);
+                name_from_files(&machine, symbols, detail)
+            }
         };
         (machine, symbols)
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use collector_common::record::{ExportMachine, ModuleId, ModuleKind, Pdb};
+use collector_common::record::{ExportMachine, ImageKey, ModuleId, ModuleKind, Pdb};
 use export::hottest::printable;
 use export::is_of_windows;
 use export::symbolize::{LineError, SymbolError, Symbols, Unreadable};
@@ -12,7 +12,7 @@ use rustix::fs::{Access, access};
 /// Files that are named; of more it is told how many they are.
 const MOST_LINES: usize = 5;
 
-/// What can be done about an image of Windows that is not here, of which the recording does not tell which PDB is its.
+/// What can be done about an image of Windows that is not here, of which the recording tells neither its PDB nor its date.
 const IMAGE_WITHOUT_PDB: &str = "nothing tells which PDB is its: of an .etl, convert one that a tool has merged (`xperf -merge`) on the machine that was \
                                  recorded, with the PDBs in folders of _NT_SYMBOL_PATH; of a .dmp, put the image beside it";
 
@@ -31,11 +31,14 @@ pub(crate) fn lines(machine: &ExportMachine, symbols: &Symbols) -> Vec<String> {
     let more = unreadable.len().saturating_sub(MOST_LINES);
     let line = |it: &&Unreadable| {
         let path = machine.string(machine.module(it.module).path);
-        let pdb = machine.details(it.module).and_then(|details| details.pdb.as_ref());
-        let remedy = match (&it.error, pdb) {
-            (SymbolError::Missing, Some(pdb)) => remedy_of_image(pdb),
-            (SymbolError::Missing, None) if is_of_windows(path) => IMAGE_WITHOUT_PDB.to_owned(),
-            (error, _) => remedy(error, path),
+        let details = machine.details(it.module);
+        let pdb = details.and_then(|details| details.pdb.as_ref());
+        let image = details.and_then(|details| details.image);
+        let remedy = match (&it.error, pdb, image) {
+            (SymbolError::Missing, Some(pdb), _) => remedy_by_pdb(pdb),
+            (SymbolError::Missing, None, Some(image)) => remedy_by_image(path, image),
+            (SymbolError::Missing, None, None) if is_of_windows(path) => IMAGE_WITHOUT_PDB.to_owned(),
+            (error, ..) => remedy(error, path),
         };
         printable(&format!("{}; {remedy}", it.message(machine)))
     };
@@ -48,10 +51,24 @@ fn is_told_of_elsewhere(machine: &ExportMachine, it: &Unreadable) -> bool {
     matches!(it.error, SymbolError::Missing) && machine.module(it.module).kind != ModuleKind::File
 }
 
-/// What can be done about an image that is not here.
-fn remedy_of_image(pdb: &Pdb) -> String {
-    let name = pdb.path.rsplit(['\\', '/']).next().unwrap_or_default();
+/// What can be done about an image that is not here, of which nothing tells which PDB is its.
+fn remedy_by_image(path: &str, key: ImageKey) -> String {
+    let name = file_name(path);
+    format!(
+        "convert it on the machine that was recorded, as long as that has the file, or put that into a folder of _NT_SYMBOL_PATH, as \
+         {name}/{key}/{name}, with its PDB"
+    )
+}
+
+/// What can be done about one of which the PDB is known.
+fn remedy_by_pdb(pdb: &Pdb) -> String {
+    let name = file_name(&pdb.path);
     format!("put its PDB into a folder of _NT_SYMBOL_PATH, as {name}/{}{:X}/{name}", pdb.signature, pdb.age)
+}
+
+/// The name in a path of Windows.
+fn file_name(path: &str) -> &str {
+    path.rsplit(['\\', '/']).next().unwrap_or_default()
 }
 
 /// Whether a file is there, and may be read.
@@ -165,17 +182,24 @@ mod tests {
 
     #[test]
     fn images_of_windows_have_other_remedies() {
-        let mut machine = machine(&[r"C:\Windows\system32\ntdll.dll", r"C:\app\x.exe"]);
+        let mut machine = machine(&[
+            r"C:\Windows\system32\ntdll.dll",
+            r"\Device\HarddiskVolume3\app\y.dll",
+            r"C:\app\x.exe",
+        ]);
         let guid =
             [0x33, 0x22, 0x11, 0, 0x55, 0x44, 0x77, 0x66, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff];
         let (signature, module) = (Signature(guid), machine.frames().iter().last().unwrap().module);
         let pdb = Some(Pdb { path: r"D:\build\x.pdb".into(), signature, age: 10 });
         machine.set_details(module, ModuleDetails { pdb, ..ModuleDetails::default() });
+        let image = Some(ImageKey { date: 0x0f12_3abc, size: 0x1_f000 });
+        machine.set_details(ModuleId(module.0 - 1), ModuleDetails { image, ..ModuleDetails::default() });
         let told = lines(&machine, &symbolize(&machine, &Files(usize::MAX, Vec::new()), Detail::Lines));
-        let [known, unknown] = &told[..] else { panic!("{told:?}") };
+        let [known, dated, unknown] = &told[..] else { panic!("{told:?}") };
         let place = "x.pdb/00112233445566778899AABBCCDDEEFFA/x.pdb";
         assert!(known.contains(r"C:\app\x.exe") && known.contains("_NT_SYMBOL_PATH"), "{known}");
         assert!(known.ends_with(place), "{known}");
+        assert!(dated.ends_with("as y.dll/0F123ABC1f000/y.dll, with its PDB"), "{dated}");
         assert!(
             unknown.contains(r"\ntdll.dll: its file could not be opened; nothing tells which PDB"),
             "{unknown}"
