@@ -494,6 +494,9 @@ try {
                 Need ($ran.Status -eq 0) "status $($ran.Status): $($ran.Err)"
                 Need ((Get-Item (Join-Path $work $name)).Length -gt 1000) "$name is small"
             }
+            $ran = Run $collector @('convert', "$work\run.etl", '-o', "$work\y.folded")
+            $stacks = Get-Content -Raw (Join-Path $work 'y.folded')
+            Need ($stacks -match 'BaseThreadInitThunk' -and $stacks -match 'RtlUserThreadStart') "functions have no names`n$($ran.Err)"
         }
         Check 'collector run: Ctrl-C ends it, and nothing is lost' {
             $running = Start-Process $collector -PassThru -WindowStyle Hidden -ArgumentList 'run', '-o', "`"$work\interrupted.pb.gz`"", `

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use collector_common::loss::{Ledger, LossCause};
 use collector_common::record::ExportMachine;
 use export::import::{Begin, ImportError, ImportFormat, Imported, Input, checked};
-use windows_etw::etl::{EtlError, EtlFile, Losses};
+use windows_etw::etl::{EtlError, EtlFile, Losses, TraceHeader};
 
 use super::recording::Lost;
 use super::taker::Taker;
@@ -36,7 +36,7 @@ impl ImportFormat for Etl {
         event_bytes: u64,
     ) -> Result<Imported, ImportError> {
         let mut file = EtlFile::open(input).map_err(unread)?;
-        let mut taker = Taker::into(machine, Trace::from(file.header()), event_bytes);
+        let mut taker = taker(machine, file.header(), event_bytes);
         while let Some(record) = file.next_record().map_err(unread)? {
             taker.take(&record);
         }
@@ -44,6 +44,17 @@ impl ImportFormat for Etl {
         account([file.losses()], &mut imported);
         checked(imported)
     }
+}
+
+/// For a file, which may be of this machine.
+pub(super) fn taker(machine: ExportMachine, header: &TraceHeader, event_bytes: u64) -> Taker {
+    let mut taker = Taker::into(machine, Trace::from(header), event_bytes);
+    #[cfg(windows)]
+    let volumes = super::volumes();
+    #[cfg(not(windows))]
+    let volumes = Vec::new();
+    taker.try_volumes(volumes);
+    taker
 }
 
 pub(super) fn unread(error: EtlError) -> ImportError {

@@ -16,6 +16,7 @@
 mod by_process;
 mod command_line;
 mod counted;
+mod drives;
 mod events;
 mod families;
 mod file;

@@ -13,9 +13,8 @@ use thiserror::Error;
 use windows_etw::etl::{Clock, EtlFile, TraceHeader};
 use windows_etw::part::Part;
 
-use super::file::{Etl, account, unread};
+use super::file::{Etl, account, taker, unread};
 use super::taker::Taker;
-use super::trace::Trace;
 
 /// Why files are not of one recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -91,7 +90,7 @@ impl Etl {
             files.push(part);
             paths.push(path);
         }
-        let mut taker = Taker::into(machine, Trace::from(&header), event_bytes);
+        let mut taker = taker(machine, &header, event_bytes);
         take_all(&mut files, during, &mut taker).map_err(|(index, source)| {
             match index.checked_sub(1).and_then(|index| paths.get(index)) {
                 Some(path) => PartsError::Part { path: path.clone(), source },

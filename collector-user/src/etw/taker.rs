@@ -16,6 +16,7 @@ use windows_etw::decode::windows::WindowsEvent;
 use windows_etw::record::EtwRecord;
 
 use super::counted::add_counted;
+use super::drives::learn_drives;
 use super::events::Events;
 use super::families::Asked;
 use super::files::Files;
@@ -77,6 +78,8 @@ pub struct Taker {
     wanted: Wanted,
     schemas: Schemas,
     paths: NtPaths,
+    /// Those of this machine, which may be the trace's.
+    volumes: Vec<(String, String)>,
     files: Files,
     measured: Measured,
     lives: Lives,
@@ -120,6 +123,7 @@ impl Taker {
             wanted: Wanted::ALL,
             schemas: schemas(),
             paths: NtPaths::default(),
+            volumes: Vec::new(),
             files: Files::default(),
             measured: Measured::default(),
             lives: Lives::default(),
@@ -148,6 +152,12 @@ impl Taker {
     /// tell so themselves.
     pub fn name_volume(&mut self, nt: &str, dos: &str) {
         self.paths.add(nt, dos);
+    }
+
+    /// The same of a trace that may be of another machine or time: it counts for those of which an image of the trace is there, by its date and
+    /// size, and of which the trace tells nothing.
+    pub fn try_volumes(&mut self, volumes: Vec<(String, String)>) {
+        self.volumes = volumes;
     }
 
     /// Says what the trace was recorded for: scenarios by their full names. Without that, or for none of them, all is made of it that can be made.
@@ -232,6 +242,7 @@ impl Taker {
             self.settle(&joined);
         }
         self.measure_open();
+        learn_drives(&mut self.paths, &self.volumes, self.lives.images());
         // Of a trace without samples all time would be times off, which are there for themselves.
         let left_out_kind = (!self.has_samples && self.scenarios.is_empty()).then_some("wall_clock");
         let no_room = [

@@ -7,10 +7,11 @@ use std::process::Command;
 
 use collector_common::record::{ExportMachine, ImageKey, ModuleDetails, ModuleId, ModuleKind};
 use collector_user::etw::{Asking, Lost, Recorded, RecordedPart};
+use windows_etw::decode::kernel::SYS_CONFIG;
 use windows_etw::etl::EtlFile;
 
 use crate::file::{Buffer, System, TICKS, Trace, perf_info};
-use crate::made::Payload;
+use crate::made::{Made, Payload};
 
 const BASE: u64 = 0x1_4000_0000;
 const VOLUME: &str = r"\Device\HarddiskVolume3\";
@@ -127,4 +128,45 @@ fn a_store_names_functions_of_a_trace_that_was_not_merged() {
     fs::write(&stored, &image).unwrap();
     let [stacks, told] = converted();
     assert!(stacks.ends_with(&unnamed) && told.contains("no names"), "{stacks}{told}");
+}
+
+/// A machine has volumes of the same names as any other.
+#[test]
+fn drives_are_this_machines_where_it_has_an_image() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("main.c"), "int main(void) { return 0; }").unwrap();
+    let mut compiler = Command::new("x86_64-w64-mingw32-gcc");
+    assert!(compiler.args(["-o", "a.dll", "main.c"]).current_dir(folder.path()).status().unwrap().success());
+    let image = folder.path().join("a.dll");
+    let drive = format!("{}/", folder.path().display());
+    // Those of images that are made.
+    let write = |date: u32| {
+        let mut bytes = fs::read(&image).unwrap();
+        let [at, _, size] = places(&bytes);
+        bytes[at..][..4].copy_from_slice(&date.to_le_bytes());
+        bytes[size..][..4].copy_from_slice(&0x1_0000_u32.to_le_bytes());
+        fs::write(&image, bytes).unwrap();
+    };
+    let other = r"\Device\HarddiskVolume4\";
+    let paths = |told: Option<&str>| {
+        let mut made = Made::with_volumes(&[[VOLUME, &drive], [other, r"D:\"]]);
+        made.process(1, 1, 70, "a.exe");
+        for (place, name) in
+            [(0, format!("{VOLUME}b.dll")), (1, format!("{VOLUME}a.dll")), (2, format!("{other}c.dll"))]
+        {
+            made.image(2, 10, 70, BASE + place * 0x1_0000, &name);
+        }
+        if let Some(drive) = told {
+            made.classic(3, (SYS_CONFIG, 35, 2), 0, &Payload::default().wide(VOLUME).wide(drive));
+        }
+        let machine = made.finish().machine;
+        let files = machine.modules().iter().filter(|module| module.kind == ModuleKind::File);
+        files.map(|module| machine.string(module.path).to_owned()).collect::<Vec<_>>()
+    };
+    let on = |drive: &str| [format!("{drive}b.dll"), format!("{drive}a.dll"), format!("{other}c.dll")];
+    write(1);
+    assert_eq!(paths(None), on(VOLUME));
+    write(2);
+    assert_eq!(paths(None), on(&drive));
+    assert_eq!(paths(Some(r"E:\")), on(r"E:\"));
 }

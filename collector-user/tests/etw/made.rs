@@ -85,6 +85,14 @@ impl Made {
         made
     }
 
+    /// One that may be of a machine with these volumes.
+    pub(crate) fn with_volumes(volumes: &[[&str; 2]]) -> Self {
+        let mut made = Self::new();
+        let volumes = volumes.iter().map(|[nt, dos]| ((*nt).to_owned(), (*dos).to_owned()));
+        made.taker.try_volumes(volumes.collect());
+        made
+    }
+
     pub(crate) fn finish(self) -> Imported {
         self.taker.finish()
     }
