@@ -72,7 +72,7 @@ pub(super) fn account<'a>(files: impl IntoIterator<Item = &'a Losses>, imported:
     let mut ledger = no_room(imported);
     for file in files {
         lose(&mut ledger, file, &Lost::default());
-        tell(file, imported);
+        tell(file, &Lost::default(), imported);
     }
     let system = imported.machine.system_mut();
     system.lost = Some(ledger.total_lost());
@@ -98,18 +98,27 @@ pub(super) fn lose(ledger: &mut Ledger, file: &Losses, session: &Lost) {
     ledger.lose(LossCause::Malformed, file.unread_records.saturating_add(file.damages));
 }
 
-/// Says what of the trace is not there: what ETW lost, and what of the file can't be read.
-pub(super) fn tell(losses: &Losses, imported: &mut Imported) {
-    let Losses { events, buffers, missing_buffers, flagged_buffers, unread_records, .. } = *losses;
-    let Losses { late_records, damaged_bytes, damages, ref places, .. } = *losses;
+/// Says what of the trace is not there: what ETW lost, by the file or its session, and what of the file can't be read.
+pub(super) fn tell(losses: &Losses, session: &Lost, imported: &mut Imported) {
     let system = imported.machine.system_mut();
+    let lines = lines(losses, session);
+    let places = &losses.places;
+    system.account.extend_from_slice(&lines);
+    system.account.extend(places.first().map(|place| format!("the first place that is damaged: {place}")));
+    imported.left_out.extend(lines);
+    imported.left_out.extend(places.iter().map(ToString::to_string));
+}
+
+fn lines(losses: &Losses, session: &Lost) -> Vec<String> {
+    let Losses { events, buffers, missing_buffers, flagged_buffers, unread_records, .. } = *losses;
+    let Losses { late_records, damaged_bytes, damages, .. } = *losses;
     let counted = [
         (
-            events.into(),
+            session.events.max(events.into()),
             "events were lost while it was recorded: there was no room for them; record fewer kinds of events, or sample less often",
         ),
         (
-            buffers.into(),
+            session.buffers.max(buffers.into()),
             "buffers of events were lost while it was recorded: they were not written in time; record to a faster disk, or fewer kinds of events",
         ),
         (missing_buffers, "buffers that were written are not in the file: it is cut, or was not closed"),
@@ -120,9 +129,25 @@ pub(super) fn tell(losses: &Losses, imported: &mut Imported) {
         (damaged_bytes, "bytes could not be read because of damage"),
     ];
     let lines = counted.into_iter().filter(|(count, _)| *count > 0);
-    let lines: Vec<String> = lines.map(|(count, what)| format!("{count} {what}")).collect();
-    system.account.extend_from_slice(&lines);
-    system.account.extend(places.first().map(|place| format!("the first place that is damaged: {place}")));
-    imported.left_out.extend(lines);
-    imported.left_out.extend(places.iter().map(ToString::to_string));
+    lines.map(|(count, what)| format!("{count} {what}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_session_says_that_it_lost_is_counted_and_told_where_its_file_does_not_say_so() {
+        let session = Lost { events: 7, buffers: 2 };
+        for file in [Losses::default(), Losses { events: 3, buffers: 1, ..Losses::default() }] {
+            let mut ledger = Ledger::default();
+            lose(&mut ledger, &file, &session);
+            assert_eq!((ledger.lost(LossCause::RingFull), ledger.lost(LossCause::BufferLost)), (7, 2));
+            let told = lines(&file, &session);
+            assert!(told[0].starts_with("7 events were lost while it was recorded"), "{told:?}");
+            assert!(told[1].starts_with("2 buffers of events were lost while it was recorded"), "{told:?}");
+            assert_eq!(told.len(), 2);
+        }
+        assert!(lines(&Losses::default(), &Lost::default()).is_empty());
+    }
 }

@@ -114,7 +114,7 @@ impl Recorded {
         let mut ledger = no_room(&imported);
         for (file, lost) in files.iter().zip(lost) {
             lose(&mut ledger, file.losses(), &lost);
-            tell(file.losses(), &mut imported);
+            tell(file.losses(), &lost, &mut imported);
         }
         Ok(Self::of(checked(imported)?, ledger, asking))
     }
