@@ -578,6 +578,17 @@ try {
             Need ((Sessions) -match '(?m)^Collector\s') 'the killed process left no session, so this checks nothing'
             $null = Record @('processes', '1')
         }
+        Check 'how often CPUs are sampled is set back behind a recording that was killed' {
+            $first = Start-Process $collector -PassThru -WindowStyle Hidden -ArgumentList 'run', '-F', '2000', '-o', "`"$work\killed.folded`""
+            Start-Sleep -Seconds 5
+            $during = Interval
+            Stop-Process $first -Force
+            $first.WaitForExit()
+            Need ($during -ne $interval -and (Interval) -eq $during) "the interval is $(Interval) x 100 ns, so this checks nothing"
+            $told = Collect @('-s', 'processes', '-d', '1s', '-o', "$work\after.jsonl")
+            Need ($told -match 'a recording that was killed') "it is not told`n$told"
+            Need ((Interval) -eq $interval) "the interval is $(Interval) x 100 ns, and was $interval"
+        }
         Check 'all that a killed recording has left goes with the next one' {
             $running = Start-Process $collector -PassThru -WindowStyle Hidden -ArgumentList 'run', '-s', 'memory_tracking', '-p', "$PID", '-o', "`"$work\left.folded`""
             Start-Sleep -Seconds 4

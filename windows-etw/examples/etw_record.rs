@@ -260,6 +260,9 @@ mod platform {
             })
         })?;
         drop(sender);
+        if let Some(restored) = sessions.restored() {
+            println!("restored {restored}");
+        }
         if let Some(interval) = sessions.interval() {
             println!("interval_100ns {}", interval.units());
         }

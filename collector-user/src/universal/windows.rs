@@ -161,6 +161,7 @@ pub(super) fn record(
     let folder = TraceFolder::make_in(&parent)
         .map_err(|source| SessionError::Folder { folder: parent.clone(), source })?;
     let sessions = start(&plan, &folder.path()).map_err(SessionError::from)?;
+    let restored = sessions.restored();
     folder.remove_abandoned();
     // Nobody listens where the exporter is dropped meanwhile.
     let _ = ready.send(());
@@ -182,6 +183,7 @@ pub(super) fn record(
     };
     let mut recording = read(&stopped, &folder.path(), &asking)?;
     recording.warnings.splice(0..0, plan.notes.iter().map(windows_etw::plan::Note::text));
+    recording.warnings.extend(restored.map(|restored| restored.to_string()));
     if was_gone {
         let told = "the recording was ended by Ctrl-C or another program, which stopped its session";
         recording.warnings.push(told.to_owned());

@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::error::{SessionError, Win32Error};
 use super::intervals::Intervals;
+use super::restored::Changed;
 use super::sys::{self, Signal};
 
 /// Whether the program is asked to end, and ends by itself.
@@ -26,14 +27,21 @@ struct Left {
     running: Vec<String>,
     /// What they have done to how often CPUs are sampled.
     intervals: Intervals,
+    /// What is written down of that.
+    changed: Option<Changed>,
     round: Round,
     /// Whether the process ends, so that there is no other round.
     is_last: bool,
 }
 
 impl Left {
-    const NONE: Self =
-        Self { running: Vec::new(), intervals: Intervals::NONE, round: Round(0), is_last: false };
+    const NONE: Self = Self {
+        running: Vec::new(),
+        intervals: Intervals::NONE,
+        changed: None,
+        round: Round(0),
+        is_last: false,
+    };
 
     /// Whether what was begun in `round` goes on.
     fn is_on(&self, round: Round) -> bool {
@@ -71,6 +79,15 @@ impl Left {
             && let Some(before_all) = intervals.undo(interval())
         {
             set_interval(before_all);
+        }
+        self.changed = None;
+    }
+
+    /// Writes down that the interval is `units`, or is about to be, for whoever comes if this process is killed.
+    fn keep(&mut self, units: u32) {
+        if let Some(change) = self.intervals.change(units) {
+            self.changed = self.changed.take().or_else(Changed::new);
+            self.changed.iter().for_each(|changed| changed.keep(change));
         }
     }
 }
@@ -145,22 +162,27 @@ pub(super) fn interval_begins(units: u32, round: Round) -> Result<u32, SessionEr
     if !left.is_on(round) {
         return Err(SessionError::Interrupted);
     }
-    let intervals = &mut left.intervals;
-    intervals.begin(sys::interval().ok());
+    left.intervals.begin(sys::interval().ok());
+    left.keep(units);
     sys::set_interval(units).map_err(|cause| of("TraceSetInformation", cause))?;
     let told = sys::interval().map_err(|cause| of("TraceQueryInformation", cause))?;
-    intervals.set(told);
+    left.intervals.set(told);
+    left.keep(told);
     Ok(told)
 }
 
 /// It has ended.
 pub(super) fn interval_ends(round: Round) {
     let mut left = left();
-    if left.round == round
-        && let Some(units) = left.intervals.end(sys::interval().ok())
-    {
+    if left.round != round {
+        return;
+    }
+    if let Some(units) = left.intervals.end(sys::interval().ok()) {
         // There is nobody to tell an error to.
         let _: Result<(), Win32Error> = sys::set_interval(units);
+    }
+    if !left.intervals.are_set() {
+        left.changed = None;
     }
 }
 

@@ -3,6 +3,8 @@
 //! In: what is set now, as Windows tells. Out: what is to be set again. Sessions of this process are told apart from those of others: where another
 //! program has set something since, that stays.
 
+use crate::plan::IntervalChange;
+
 /// What sessions of this process have done to it.
 #[derive(Debug, Default)]
 pub(super) struct Intervals {
@@ -28,6 +30,11 @@ impl Intervals {
     /// It was set, and is this.
     pub(super) fn set(&mut self, now: u32) {
         self.ours = Some(now);
+    }
+
+    /// What there is to undo once it is `ours`, where what was set before was told.
+    pub(super) fn change(&self, ours: u32) -> Option<IntervalChange> {
+        self.before.map(|before| IntervalChange { before, ours })
     }
 
     /// A session that had begun has stopped. Out: what is to be set again, if it was the last one.
@@ -103,6 +110,10 @@ mod tests {
         assert_eq!(intervals.end(None), Some(10_000));
         intervals.begin(None);
         intervals.set(5000);
-        assert_eq!(intervals.end(Some(5000)), None);
+        assert_eq!((intervals.change(5000), intervals.end(Some(5000))), (None, None));
+        intervals.begin(Some(10_000));
+        intervals.set(5000);
+        intervals.begin(Some(5000));
+        assert_eq!(intervals.change(2500), Some(IntervalChange { before: 10_000, ours: 2500 }));
     }
 }

@@ -12,6 +12,7 @@ pub mod console;
 mod error;
 mod intervals;
 mod losses;
+mod restored;
 mod running;
 mod settings;
 mod start;
@@ -20,6 +21,7 @@ mod unanswered;
 
 pub use error::{SessionError, Win32Error};
 pub use losses::Losses;
+pub use restored::Restored;
 pub use settings::{Settings, Target};
 pub use start::{Sessions, Stopped, kernel_logger_file, stop_abandoned, stop_kernel_logger, try_interval};
 pub use sys::{

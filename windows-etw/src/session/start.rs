@@ -13,6 +13,7 @@ use super::claim::Claim;
 use super::console::{self, Round};
 use super::error::{SessionError, Win32Error};
 use super::losses::Losses;
+use super::restored::{self, Restored};
 use super::running::{Session, Wanted};
 use super::settings::Settings;
 use super::sys::{self, Clock, Enable, Kind, MakeSink};
@@ -31,6 +32,8 @@ pub struct Sessions {
     round: Round,
     /// Whether the interval was set.
     has_interval: bool,
+    /// What others that were killed had set, and is set back.
+    restored: Option<Restored>,
     /// What is asked for before it is over.
     at_end: Vec<ProviderPlan>,
     /// What was asked for and not done.
@@ -68,12 +71,14 @@ impl Sessions {
         let round = console::round();
         let claim = Claim::of(&settings.name)?;
         stop_sessions(&settings.name);
+        let restored = restored::restore();
         let mut whole = Self {
             running: Vec::new(),
             clock: Clock::now(),
             interval: None,
             round,
             has_interval: false,
+            restored,
             at_end: plan.providers.iter().filter_map(ProviderPlan::at_end).collect(),
             unanswered: Vec::new(),
             settings: settings.clone(),
@@ -181,6 +186,11 @@ impl Sessions {
     /// How often CPUs are sampled, as Windows tells: it may not have taken what was asked for to the tick.
     pub fn interval(&self) -> Option<SampleInterval> {
         self.interval
+    }
+
+    /// How often CPUs were sampled when this began, and are again, where a recording that was killed had changed it.
+    pub fn restored(&self) -> Option<Restored> {
+        self.restored
     }
 
     /// What was lost up to now.

@@ -240,6 +240,9 @@ fn record(plan: &Plan, files: &TraceFiles, args: &RunArgs) -> anyhow::Result<Ran
     // A command's heap has a session that is started when its process is there.
     let heap = plan.heap.take_if(|_| !args.command.is_empty());
     let mut sessions = Sessions::start(&plan, &settings, |_| Box::new(|| Box::new(|_| {})))?;
+    if let Some(restored) = sessions.restored() {
+        say(&restored.to_string());
+    }
     files.remove_abandoned();
     let began = Instant::now();
     // Its first events are to be recorded, too.

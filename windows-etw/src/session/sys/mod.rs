@@ -18,6 +18,7 @@ mod privilege;
 mod process;
 mod properties;
 mod record;
+mod registry;
 mod tuning;
 mod usage;
 
@@ -39,6 +40,7 @@ pub(super) use enable::{let_providers_answer, told_providers};
 pub(super) use mutex::{Mutex, create_mutex};
 pub(super) use privilege::turn_on_profile_privilege;
 pub(super) use properties::{Kind, Properties, is_name};
+pub(super) use registry::{forget, keep, kept};
 pub(super) use tuning::{cpus, interval, set_flags, set_interval, set_stacks};
 
 use collector_common::event::Guid;

@@ -1,0 +1,143 @@
+//! What a process that is killed leaves of how often CPUs are sampled, which is the machine's, not a session's: it is written down when it is changed,
+//! beyond the end of the process and not that of Windows, and undone by the next one that records.
+//!
+//! A mutex says whose process goes on, as that of a session's name does.
+
+use std::fmt;
+
+use crate::plan::{IntervalChange, SampleInterval};
+
+use super::error::Win32Error;
+use super::sys::{self, Mutex};
+
+/// How often CPUs are sampled is as it was before a recording that was killed.
+///
+/// Shown as a line for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// What was left.
+    pub from: SampleInterval,
+    /// What it is again.
+    pub to: SampleInterval,
+}
+
+impl fmt::Display for Restored {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { from, to } = self;
+        write!(
+            out,
+            "a recording that was killed had left CPUs of the whole machine to be sampled every {from}; that is {to} again, as before it"
+        )
+    }
+}
+
+/// That this process has changed it, as long as it goes on.
+#[derive(Debug)]
+pub(super) struct Changed {
+    name: String,
+    _mutex: Mutex,
+}
+
+impl Changed {
+    /// None where it can't be written down: it is changed all the same, and remains so if the process is killed.
+    pub(super) fn new() -> Option<Self> {
+        let name = std::process::id().to_string();
+        let mutex = sys::create_mutex(&mutex_name(&name)).ok().flatten()?;
+        Some(Self { name, _mutex: mutex })
+    }
+
+    /// Writes down what there is to undo.
+    pub(super) fn keep(&self, change: IntervalChange) {
+        // What fails is as if it was not written down.
+        let _: Result<(), Win32Error> = sys::keep(&self.name, &change.to_bytes());
+    }
+}
+
+impl Drop for Changed {
+    fn drop(&mut self) {
+        // What remains is of a process that is over, and found by the next one to be undone or overtaken.
+        let _: Result<(), Win32Error> = sys::forget(&self.name);
+    }
+}
+
+/// Sets again what was set before processes that were killed, unless somebody has set something else since.
+pub(super) fn restore() -> Option<Restored> {
+    let (mut left, living) = changes(&sys::kept().ok()?);
+    if left.is_empty() {
+        return None;
+    }
+    sys::turn_on_profile_privilege().ok()?;
+    let now = sys::interval().ok()?;
+    let all: Vec<String> = left.iter().map(|(name, _)| name.clone()).collect();
+    let units = IntervalChange::undone(now, &mut left, &living);
+    if let Some(units) = units {
+        sys::set_interval(units).ok()?;
+    }
+    // What a living one sets again may be what one of these had set.
+    let is_over = |name: &&String| living.is_empty() || !left.iter().any(|(left, _)| left == *name);
+    for name in all.iter().filter(is_over) {
+        let _: Result<(), Win32Error> = sys::forget(name);
+    }
+    units.map(|units| Restored { from: SampleInterval::told(now), to: SampleInterval::told(units) })
+}
+
+/// The changes of processes that were killed, by name, and those of others that go on.
+fn changes(kept: &[(String, Vec<u8>)]) -> (Vec<(String, IntervalChange)>, Vec<IntervalChange>) {
+    let (mut left, mut living) = (Vec::new(), Vec::new());
+    for (name, bytes) in kept {
+        let Some(change) = IntervalChange::from_bytes(bytes) else { continue };
+        match sys::create_mutex(&mutex_name(name)) {
+            Ok(Some(_free)) => left.push((name.clone(), change)),
+            _ => living.push(change),
+        }
+    }
+    (left, living)
+}
+
+fn mutex_name(name: &str) -> String {
+    format!("Global\\collector-etw-interval-{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_left_is_told_from_what_is_of_a_process_that_goes_on() {
+        let change = |before| IntervalChange { before, ours: 5000 };
+        let kept = |name: &str, before| (name.to_owned(), change(before).to_bytes().to_vec());
+        let _living = sys::create_mutex(&mutex_name("restored-test-1")).unwrap().unwrap();
+        let all =
+            [kept("restored-test-1", 1), kept("restored-test-2", 2), ("restored-test-3".to_owned(), vec![1])];
+        let (left, living) = changes(&all);
+        assert_eq!((left, living), (vec![("restored-test-2".to_owned(), change(2))], vec![change(1)]));
+        let (left, _) = changes(&all);
+        assert_eq!(left.len(), 1, "to look at it changes nothing");
+    }
+
+    #[test]
+    fn a_change_is_kept_until_it_is_undone() {
+        let _turn = crate::session::console::turn();
+        let own = std::process::id().to_string();
+        let kept = || sys::kept().unwrap().into_iter().find(|(name, _)| *name == own).map(|(_, bytes)| bytes);
+        let changed = Changed::new().unwrap();
+        assert!(Changed::new().is_none() && kept().is_none());
+        for ours in [5000, 5001] {
+            let change = IntervalChange { before: 10_000, ours };
+            changed.keep(change);
+            assert_eq!(kept(), Some(change.to_bytes().to_vec()));
+        }
+        drop(changed);
+        assert_eq!(kept(), None);
+    }
+
+    #[test]
+    fn people_are_told_what_is_set_again() {
+        let [from, to] = [10_030, 10_000].map(SampleInterval::told);
+        let told = Restored { from, to }.to_string();
+        assert!(
+            told.ends_with("sampled every 10030 x 100 ns; that is 10000 x 100 ns again, as before it"),
+            "{told}"
+        );
+    }
+}
