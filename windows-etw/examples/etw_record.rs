@@ -269,7 +269,7 @@ mod platform {
         while Instant::now() < end && !console::is_asked_to_end() && !sessions.has_ended() {
             std::thread::sleep(Duration::from_millis(50));
         }
-        let stopped = sessions.stop()?;
+        let stopped = sessions.stop().whole()?;
         println!("events {}", stopped.events);
         for unanswered in &stopped.unanswered {
             println!("unanswered {unanswered}");

@@ -37,7 +37,7 @@ fn sessions() -> Check {
     };
     let settings = Settings { name: NAME.to_owned(), target: Target::File(folder.path()) };
     let started = Sessions::start(&plan, &settings, |_| Box::new(|| Box::new(|_| {})));
-    let tried = started.and_then(|sessions| try_interval().and(sessions.stop()));
+    let tried = started.and_then(|sessions| try_interval().and(sessions.stop().whole()));
     match tried {
         Ok(_) => good(CHECK, "one that samples CPUs, with stacks, was started and stopped"),
         Err(error) => bad(CHECK, "one that samples CPUs can't be started", error.to_string()),

@@ -64,13 +64,15 @@ impl TraceFolder {
     }
 
     /// Puts the files of these parts where they are to be: that of [`Part::Main`] at `into`, in place of what is there, and those of others beside it,
-    /// where nothing may be. Those that are not there are left out. Out: their places.
+    /// where nothing may be. Those that are not there are left out, and of those that Windows writes on (`goes_on`) there is a copy of what is in them. Out:
+    /// their places.
     ///
     /// # Errors
-    /// When one can't be moved: it stays, and what else is in the folder, which goes with nobody then.
+    /// When one can't be moved or copied: it stays, and what else is in the folder, which goes with nobody then.
     pub fn put(
         &mut self,
         parts: impl IntoIterator<Item = Part>,
+        goes_on: impl Fn(Part) -> bool,
         into: &Path,
     ) -> Result<Vec<PathBuf>, UnplacedError> {
         let mut places = Vec::new();
@@ -82,6 +84,8 @@ impl TraceFolder {
             let is_taken = part != Part::Main && place.symlink_metadata().is_ok();
             let put = if is_taken {
                 Err(io::ErrorKind::AlreadyExists.into())
+            } else if goes_on(part) {
+                copied(&written, &place)
             } else {
                 moved(&written, &place, rename)
             };
@@ -92,6 +96,11 @@ impl TraceFolder {
             places.push(place);
         }
         Ok(places)
+    }
+
+    /// Has the folder stay, as that of a recording that was killed: Windows writes on there, until the next one takes its session over.
+    pub fn leave(&mut self) {
+        self.folder.disable_cleanup(true);
     }
 
     /// Has the folder stay, without the lock by which it would be known as one that was left.
@@ -123,14 +132,18 @@ fn rename(from: &Path, to: &Path) -> io::Result<()> {
 fn moved(from: &Path, to: &Path, rename: impl Fn(&Path, &Path) -> io::Result<()>) -> io::Result<()> {
     match rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            let mut file = File::open(from)?;
-            OutputFile::open(to)?.fill(|out| io::copy(&mut file, out).map(drop))?;
+            copied(from, to)?;
             // It goes with its folder, if not now.
             let _ = fs::remove_file(from);
             Ok(())
         }
         renamed => renamed,
     }
+}
+
+fn copied(from: &Path, to: &Path) -> io::Result<()> {
+    let mut file = File::open(from)?;
+    OutputFile::open(to)?.fill(|out| io::copy(&mut file, out).map(drop)).map(drop)
 }
 
 fn lock(path: &Path) -> io::Result<File> {
@@ -225,12 +238,32 @@ mod tests {
         for part in [Part::Main, Part::Heap] {
             fs::write(part.file(&folder.path()), part.suffix()).unwrap();
         }
-        let places = folder.put([Part::Main, Part::Kernel, Part::Heap], &into).unwrap();
+        let places = folder.put([Part::Main, Part::Kernel, Part::Heap], |_| false, &into).unwrap();
         assert_eq!(places, ["x.etl", "x.heap.etl"].map(|name| parent.path().join(name)));
         drop(folder);
         let read = |path: &PathBuf| fs::read_to_string(path).unwrap();
         assert_eq!(places.iter().map(read).collect::<Vec<_>>(), ["", "heap"]);
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_windows_writes_on_is_copied_and_goes_with_the_next_recording() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut folder = TraceFolder::make_in(parent.path()).unwrap();
+        let (written, into) = (folder.path(), parent.path().join("x.etl"));
+        for part in [Part::Main, Part::Heap] {
+            fs::write(part.file(&written), part.suffix()).unwrap();
+        }
+        folder.leave();
+        folder.put([Part::Main, Part::Heap], |part| part == Part::Heap, &into).unwrap();
+        drop(folder);
+        let heap = Part::Heap.file(&written);
+        assert!(!written.exists() && fs::read_to_string(&heap).unwrap() == "heap");
+        assert_eq!(fs::read_to_string(Part::Heap.file(&into)).unwrap(), "heap");
+        assert!(is_of_abandoned(&heap));
+        let gone = TraceFolder::make_in(parent.path()).unwrap().remove_abandoned();
+        assert_eq!(gone, [written.parent().unwrap()]);
+        assert!(into.exists());
     }
 
     #[test]
@@ -244,7 +277,7 @@ mod tests {
             let mut folder = TraceFolder::make_in(parent.path()).unwrap();
             fs::write(folder.path(), "events").unwrap();
             fs::write(Part::Heap.file(&folder.path()), "blocks").unwrap();
-            let error = folder.put([Part::Main, Part::Heap], &place).unwrap_err();
+            let error = folder.put([Part::Main, Part::Heap], |_| false, &place).unwrap_err();
             drop(folder);
             assert!(matches!(fs::read_to_string(&error.kept).unwrap().as_str(), "events" | "blocks"));
             assert!(error.to_string().contains(&*error.kept.to_string_lossy()), "{error}");

@@ -158,7 +158,7 @@ pub(super) fn record(
 ) -> Result<Recording, ExportError> {
     let plan = settings.plan()?;
     let parent = settings.folder();
-    let folder = TraceFolder::make_in(&parent)
+    let mut folder = TraceFolder::make_in(&parent)
         .map_err(|source| SessionError::Folder { folder: parent.clone(), source })?;
     let sessions = start(&plan, &folder.path()).map_err(SessionError::from)?;
     let restored = sessions.restored();
@@ -166,9 +166,12 @@ pub(super) fn record(
     // Nobody listens where the exporter is dropped meanwhile.
     let _ = ready.send(());
     drop(ready);
-    let was_gone = wait(&sessions, stopped).map_err(SessionError::from)?;
+    let ended = wait(&sessions, stopped);
     let interval = sessions.interval();
-    let stopped = sessions.stop().map_err(SessionError::from)?;
+    let stopped = sessions.stop();
+    if stopped.losses.iter().any(|(part, _)| stopped.goes_on(*part)) {
+        folder.leave();
+    }
     let asking = Asking {
         scenarios: plan.names.clone(),
         shortest: Shortest::default(),
@@ -184,10 +187,7 @@ pub(super) fn record(
     let mut recording = read(&stopped, &folder.path(), &asking)?;
     recording.warnings.splice(0..0, plan.notes.iter().map(windows_etw::plan::Note::text));
     recording.warnings.extend(restored.map(|restored| restored.to_string()));
-    if was_gone {
-        let told = "the recording was ended by Ctrl-C or another program, which stopped its session";
-        recording.warnings.push(told.to_owned());
-    }
+    recording.warnings.extend(ended);
     show_samples(&mut recording.machine, &mut hook);
     Ok(recording)
 }
@@ -221,22 +221,28 @@ fn names(program: &OsStr) -> Vec<String> {
     (1..=MOST_AT_ONCE).map(name).collect()
 }
 
-/// Waits for the end. Out: whether the sessions were gone by then.
-fn wait(sessions: &Sessions, stopped: &StopTold) -> Result<bool, session::SessionError> {
+/// Waits for the end. Out: why it may have come before it was asked for, if anything.
+fn wait(sessions: &Sessions, stopped: &StopTold) -> Option<String> {
     while stopped.recv_timeout(ASK) == Err(RecvTimeoutError::Timeout) {
-        if is_gone(sessions)? {
-            // It is told when somebody asks for what was recorded.
-            let _ = stopped.recv();
-            return Ok(true);
-        }
+        let told = match is_gone(sessions) {
+            Ok(false) => continue,
+            Ok(true) => {
+                "the recording was ended by Ctrl-C or another program, which stopped its session".to_owned()
+            }
+            Err(error) => format!("whether all was recorded to the end is not known: {error}"),
+        };
+        // It is told when somebody asks for what was recorded.
+        let _ = stopped.recv();
+        return Some(told);
     }
-    Ok(false)
+    None
 }
 
 fn read(stopped: &Stopped, path: &Path, asking: &Asking) -> Result<Recording, SessionError> {
     let Recorded { machine, symbols, stats, mut warnings } =
         Recorded::read(open_written(stopped, path)?, asking)?;
     warnings.extend(stopped.unanswered.iter().map(ToString::to_string));
+    warnings.extend(stopped.failed.iter().map(|(_, error)| error.to_string()));
     Ok(Recording { machine, ledger: stats.ledger, stats, warnings, made: symbols })
 }
 

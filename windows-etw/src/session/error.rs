@@ -103,6 +103,16 @@ pub enum SessionError {
         /// Windows' reason.
         cause: Win32Error,
     },
+    /// A session that goes on, though it was to stop.
+    #[error(
+        "the session `{name}` can't be stopped: {cause}; it goes on until it is, by `logman stop \"{name}\" -ets`, or the machine restarts"
+    )]
+    Unstopped {
+        /// Its name.
+        name: String,
+        /// Windows' reason.
+        cause: Win32Error,
+    },
     /// The thread that reads the events can't be started.
     #[error("no thread to read the session `{name}`")]
     Thread {
@@ -148,5 +158,9 @@ mod tests {
         let other = SessionError::of("StartTraceW", "Collector", Win32Error(1450)).to_string();
         assert!(other.starts_with("StartTraceW failed for Collector: "), "{other}");
         assert!(other.contains("1450"), "{other}");
+        let goes_on = SessionError::Unstopped { name: "Collector-heap".to_owned(), cause: Win32Error(5) };
+        let goes_on = goes_on.to_string();
+        assert!(goes_on.starts_with("the session `Collector-heap` can't be stopped: "), "{goes_on}");
+        assert!(goes_on.contains("`logman stop \"Collector-heap\" -ets`"), "{goes_on}");
     }
 }

@@ -40,6 +40,17 @@ pub(super) struct Session {
     is_stopped: bool,
 }
 
+/// What is left of a session that was to be stopped.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// What it lost, up to now where it goes on.
+    pub(super) losses: Losses,
+    /// Events that the sink was given.
+    pub(super) events: u64,
+    /// Why it is not all that there should be.
+    pub(super) failed: Option<SessionError>,
+}
+
 /// The thread that reads a session.
 #[derive(Debug)]
 struct Reading {
@@ -111,14 +122,13 @@ impl Session {
         self.reader.as_ref().is_some_and(|reading| reading.thread.is_finished())
     }
 
-    /// What it lost, and how many events the sink was given.
-    pub(super) fn stop(mut self) -> Result<(Losses, u64), SessionError> {
+    pub(super) fn stop(mut self) -> Outcome {
         self.end()
     }
 
-    fn end(&mut self) -> Result<(Losses, u64), SessionError> {
+    fn end(&mut self) -> Outcome {
         if std::mem::replace(&mut self.is_stopped, true) {
-            return Ok((Losses::default(), 0));
+            return Outcome::default();
         }
         // Stopping hands buffers over, too; what is in them by now need not wait for that.
         let _: Result<Losses, Win32Error> = sys::control(self.handle, Control::Flush);
@@ -128,7 +138,7 @@ impl Session {
     }
 
     /// Waits for the reader of a session that was to be stopped.
-    fn finish(&mut self, stopped: Result<Losses, Win32Error>) -> Result<(Losses, u64), SessionError> {
+    fn finish(&mut self, stopped: Result<Losses, Win32Error>) -> Outcome {
         let is_gone = matches!(stopped, Ok(_) | Err(Win32Error::WMI_INSTANCE_NOT_FOUND));
         let reading = self.reader.take();
         if let Some(reading) = reading.as_ref().filter(|_| !is_gone) {
@@ -136,26 +146,38 @@ impl Session {
         }
         // `ProcessTrace` returns when the session is gone and its last buffer was read, or the trace is closed.
         let ended = reading.map(|reading| reading.thread.join());
-        let losses = match stopped {
+        let (losses, unstopped) = match stopped {
+            Ok(losses) => (losses, None),
             // Somebody else has stopped it; what it lost is not known any more.
-            Err(Win32Error::WMI_INSTANCE_NOT_FOUND) => Losses::default(),
-            stopped => stopped.map_err(|cause| self.failed("ControlTraceW", cause))?,
+            Err(Win32Error::WMI_INSTANCE_NOT_FOUND) => (Losses::default(), None),
+            Err(cause) => {
+                let up_to_now = sys::control(self.handle, Control::Query).unwrap_or_default();
+                (up_to_now, Some(SessionError::Unstopped { name: self.name.clone(), cause }))
+            }
         };
-        let Some(ended) = ended else { return Ok((losses, 0)) };
+        let (events, unread) = ended.map_or((0, None), |ended| match self.read_to_its_end(ended) {
+            Ok(events) => (events, None),
+            Err(error) => (0, Some(error)),
+        });
+        Outcome { losses, events, failed: unstopped.or(unread) }
+    }
+
+    /// How many events the sink was given.
+    fn read_to_its_end(&self, ended: thread::Result<Ended>) -> Result<u64, SessionError> {
         let panicked = |message| SessionError::SinkPanicked { name: self.name.clone(), message };
         let ended = ended.map_err(|panic| panicked(said(&*panic)))?;
         if let Some(panic) = ended.panic {
             return Err(panicked(said(&*panic)));
         }
         ended.result.map_err(|cause| self.failed("ProcessTrace", cause))?;
-        Ok((losses, ended.events))
+        Ok(ended.events)
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
         // There is nobody to tell an error to.
-        let _: Result<_, SessionError> = self.end();
+        let _: Outcome = self.end();
     }
 }
 
@@ -216,10 +238,15 @@ mod tests {
 
     #[test]
     fn a_session_that_can_not_be_stopped_is_read_no_longer() {
-        let error = session().finish(Err(Win32Error::ACCESS_DENIED)).unwrap_err();
-        assert!(matches!(error, SessionError::NotAdministrator { call: "ControlTraceW" }), "{error}");
         let begun = Instant::now();
-        assert!(session().finish(Err(Win32Error::INVALID_PARAMETER)).is_err());
+        for code in [Win32Error::ACCESS_DENIED, Win32Error::INVALID_PARAMETER] {
+            let ended = session().finish(Err(code));
+            assert!(
+                matches!(ended.failed, Some(SessionError::Unstopped { cause, .. }) if cause == code),
+                "{ended:?}"
+            );
+            assert_eq!(ended.events, 1, "what the sink was given by then");
+        }
         assert!(begun.elapsed() < Duration::from_secs(50));
     }
 
@@ -233,7 +260,7 @@ mod tests {
             thread::yield_now();
         }
         assert!(session.has_ended());
-        assert_eq!(session.finish(Ok(Losses::default())).unwrap().1, 1);
+        assert_eq!(session.finish(Ok(Losses::default())).events, 1);
     }
 
     #[test]
@@ -246,7 +273,8 @@ mod tests {
             trace.close();
             was_closed
         });
-        let (losses, events) = session.finish(Err(Win32Error::WMI_INSTANCE_NOT_FOUND)).unwrap();
-        assert_eq!((losses, events, later.join().unwrap()), (Losses::default(), 1, false));
+        let ended = session.finish(Err(Win32Error::WMI_INSTANCE_NOT_FOUND));
+        assert!(ended.failed.is_none(), "{ended:?}");
+        assert_eq!((ended.losses, ended.events, later.join().unwrap()), (Losses::default(), 1, false));
     }
 }

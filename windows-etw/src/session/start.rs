@@ -14,7 +14,7 @@ use super::console::{self, Round};
 use super::error::{SessionError, Win32Error};
 use super::losses::Losses;
 use super::restored::{self, Restored};
-use super::running::{Session, Wanted};
+use super::running::{Outcome, Session, Wanted};
 use super::settings::Settings;
 use super::sys::{self, Clock, Enable, Kind, MakeSink};
 use super::unanswered::{Asked, Unanswered};
@@ -43,14 +43,35 @@ pub struct Sessions {
 }
 
 /// What is left of sessions that were stopped.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Stopped {
     /// What was lost, of each session.
     pub losses: Vec<(Part, Losses)>,
+    /// Sessions that could not be stopped ([`SessionError::Unstopped`]), and those whose events were not all taken. What was recorded until then
+    /// is there, of these as of all others.
+    pub failed: Vec<(Part, SessionError)>,
     /// Events that sinks were given, those of all parts.
     pub events: u64,
     /// What providers were asked for, and did not do in time or at all: it is missing in part.
     pub unanswered: Vec<Unanswered>,
+}
+
+impl Stopped {
+    /// Whether a part's session goes on, and with it what Windows writes into its file.
+    pub fn goes_on(&self, part: Part) -> bool {
+        let is_it = |(of, error): &(Part, SessionError)| {
+            *of == part && matches!(error, SessionError::Unstopped { .. })
+        };
+        self.failed.iter().any(is_it)
+    }
+
+    /// For whom less than all is nothing.
+    ///
+    /// # Errors
+    /// The first of [`Self::failed`].
+    pub fn whole(mut self) -> Result<Self, SessionError> {
+        if self.failed.is_empty() { Ok(self) } else { Err(self.failed.swap_remove(0).1) }
+    }
 }
 
 impl Sessions {
@@ -203,30 +224,24 @@ impl Sessions {
         self.running.iter().any(Session::has_ended)
     }
 
-    /// Stops the sessions and returns when sinks were given their last events.
-    ///
-    /// # Errors
-    /// [`SessionError`], when all sessions were stopped that can be. That a provider does not tell how things stand is none
-    /// ([`Stopped::unanswered`]): what is recorded by now is worth more.
-    pub fn stop(mut self) -> Result<Stopped, SessionError> {
+    /// Stops the sessions that can be stopped, and returns when sinks were given their last events. What fails is told with what there is, which is
+    /// worth more.
+    pub fn stop(mut self) -> Stopped {
         let mut stopped = Stopped { unanswered: std::mem::take(&mut self.unanswered), ..Stopped::default() };
         for provider in std::mem::take(&mut self.at_end) {
-            if let Err(cause) = self.main()?.enable(&provider, Enable::On) {
+            let told = self.main().map(|main| main.enable(&provider, Enable::On));
+            if let Ok(Err(cause)) = told {
                 stopped.unanswered.push(Unanswered { provider: provider.name, asked: Asked::End, cause });
             }
         }
-        let mut failed = None;
         for session in std::mem::take(&mut self.running) {
             let part = session.part();
-            match session.stop() {
-                Ok((losses, events)) => {
-                    stopped.losses.push((part, losses));
-                    stopped.events += events;
-                }
-                Err(error) => failed = failed.or(Some(error)),
-            }
+            let Outcome { losses, events, failed } = session.stop();
+            stopped.losses.push((part, losses));
+            stopped.events += events;
+            stopped.failed.extend(failed.map(|error| (part, error)));
         }
-        failed.map_or(Ok(stopped), Err)
+        stopped
     }
 }
 

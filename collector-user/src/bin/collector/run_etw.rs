@@ -74,8 +74,20 @@ impl Prepared {
         Ok(Self { args, plan, shortest, pids, outputs, files })
     }
 
-    /// Reads what was recorded, tells of it, and writes the outputs.
+    /// What there is of the recording becomes its outputs, also where it did not end as it should: that is the error then.
     fn finish(self, ran: Ran, began_after: Duration) -> anyhow::Result<()> {
+        let failed = ran.failed();
+        match (self.write(ran, began_after), failed) {
+            (written, None) => written,
+            (Ok(()), Some(failed)) => {
+                anyhow::bail!("{failed}. What was recorded until then is in the outputs")
+            }
+            (Err(error), Some(failed)) => Err(error.context(failed)),
+        }
+    }
+
+    /// Reads what was recorded, tells of it, and writes the outputs.
+    fn write(self, ran: Ran, began_after: Duration) -> anyhow::Result<()> {
         let Self { args, plan, shortest, pids, outputs, mut files } = self;
         let Ran { stopped, interval, ended, child } = ran;
         let mut whose: Vec<Asked> = pids.into_iter().map(Asked::Running).collect();
@@ -119,7 +131,7 @@ fn tell_end(ended: &Ended, child: Option<&Child>) {
         (Ended::Command(status), _) => say(&format!("the command {}", describe(*status))),
         (Ended::Processes, _) => say("the recorded processes have ended"),
         (_, Some(child)) => say(&format!("the command (pid {}) goes on", child.id())),
-        (Ended::Asked | Ended::Elsewhere, None) => {}
+        (Ended::Asked | Ended::Elsewhere | Ended::Untold(_), None) => {}
     }
     if matches!(ended, Ended::Elsewhere) {
         say("warning: the recording was ended by another program, which stopped its session");
@@ -209,6 +221,21 @@ struct Ran {
     child: Option<Child>,
 }
 
+impl Ran {
+    /// What did not go as it should, if anything: of a session the name, the cause, and what to do.
+    fn failed(&self) -> Option<String> {
+        let untold = match &self.ended {
+            Ended::Untold(error) => {
+                Some(format!("the recording ended early, as nothing tells how it goes on: {error:#}"))
+            }
+            Ended::Asked | Ended::Command(_) | Ended::Processes | Ended::Elsewhere => None,
+        };
+        let failed = self.stopped.failed.iter().map(|(_, error)| error.to_string());
+        let all: Vec<String> = untold.into_iter().chain(failed).collect();
+        (!all.is_empty()).then(|| all.join("; "))
+    }
+}
+
 /// Why it is.
 enum Ended {
     /// It was asked to end, or its time was over.
@@ -219,6 +246,8 @@ enum Ended {
     Processes,
     /// Its session is not there any more.
     Elsewhere,
+    /// Windows does not tell whether it is, or whether the command is.
+    Untold(anyhow::Error),
 }
 
 /// The processes that are named, which have to be there.
@@ -230,7 +259,7 @@ fn find(pids: &[u32]) -> anyhow::Result<Vec<OtherProcess>> {
     pids.iter().map(found).collect()
 }
 
-/// Records. What fails stops the sessions, too.
+/// Records. What fails before all is recorded stops the sessions, too; what fails then is told with what there is.
 fn record(plan: &Plan, files: &TraceFiles, args: &RunArgs) -> anyhow::Result<Ran> {
     let processes = find(&args.pids)?;
     console::watch()?;
@@ -253,9 +282,9 @@ fn record(plan: &Plan, files: &TraceFiles, args: &RunArgs) -> anyhow::Result<Ran
         }
         Ok(())
     })?;
-    let ended = wait(began, args.duration, child.as_mut(), &processes, || is_gone(&sessions))?;
+    let ended = wait(began, args.duration, child.as_mut(), &processes, || is_gone(&sessions));
     let interval = sessions.interval();
-    Ok(Ran { stopped: sessions.stop()?, interval, ended, child })
+    Ok(Ran { stopped: sessions.stop(), interval, ended, child })
 }
 
 /// Starts a command, which runs when `prepare` has returned.
@@ -282,23 +311,27 @@ fn wait(
     mut child: Option<&mut Child>,
     processes: &[OtherProcess],
     mut is_gone: impl FnMut() -> Result<bool, SessionError>,
-) -> anyhow::Result<Ended> {
+) -> Ended {
     let mut asked = began;
     loop {
-        if let Some(status) = child.as_mut().map(|child| child.try_wait()).transpose()?.flatten() {
-            return Ok(Ended::Command(status));
+        match child.as_mut().map(|child| child.try_wait()) {
+            Some(Ok(Some(status))) => return Ended::Command(status),
+            Some(Err(error)) => return Ended::Untold(error.into()),
+            Some(Ok(None)) | None => {}
         }
         // A command goes on without them.
         if child.is_none() && !processes.is_empty() && processes.iter().all(OtherProcess::has_ended) {
-            return Ok(Ended::Processes);
+            return Ended::Processes;
         }
         if console::is_asked_to_end() || duration.is_some_and(|duration| began.elapsed() >= duration) {
-            return Ok(Ended::Asked);
+            return Ended::Asked;
         }
         if asked.elapsed() >= ASK {
             asked = Instant::now();
-            if is_gone()? {
-                return Ok(Ended::Elsewhere);
+            match is_gone() {
+                Ok(true) => return Ended::Elsewhere,
+                Ok(false) => {}
+                Err(error) => return Ended::Untold(error.into()),
             }
         }
         let left = duration.map_or(LOOK, |duration| duration.saturating_sub(began.elapsed()).min(LOOK));
@@ -346,11 +379,11 @@ mod tests {
     fn it_ends_with_the_command_with_its_time_and_with_its_session() {
         let now = Instant::now;
         let mut child = command(&["cmd.exe", "/c", "exit", "3"]);
-        let ended = wait(now(), Some(Duration::from_mins(1)), child.as_mut(), &[], || Ok(false)).unwrap();
+        let ended = wait(now(), Some(Duration::from_mins(1)), child.as_mut(), &[], || Ok(false));
         assert!(matches!(ended, Ended::Command(status) if describe(status) == "exited with status 3"));
 
         let begun = now();
-        let ended = wait(begun, Some(Duration::from_millis(50)), None, &[], || Ok(false)).unwrap();
+        let ended = wait(begun, Some(Duration::from_millis(50)), None, &[], || Ok(false));
         assert!(matches!(ended, Ended::Asked) && begun.elapsed() >= Duration::from_millis(50));
 
         let mut asked = 0;
@@ -358,7 +391,9 @@ mod tests {
             asked += 1;
             Ok(true)
         });
-        assert!(matches!(ended, Ok(Ended::Elsewhere)));
+        assert!(matches!(ended, Ended::Elsewhere));
+        let ended = wait(now(), Some(Duration::from_mins(1)), None, &[], || Err(SessionError::Interrupted));
+        assert!(matches!(ended, Ended::Untold(error) if error.is::<SessionError>()));
 
         let mut named = process::Command::new("cmd.exe");
         let mut named = named.args(["/c", "set /p x="]).stdin(process::Stdio::piped()).spawn().unwrap();
@@ -366,30 +401,68 @@ mod tests {
         drop(named.stdin.take());
         named.wait().unwrap();
         let ended = wait(now(), Some(Duration::from_mins(1)), None, &processes, || Ok(false));
-        assert!(matches!(ended, Ok(Ended::Processes)));
+        assert!(matches!(ended, Ended::Processes));
         let refused = find(&[named.id()]).unwrap_err().to_string();
         assert!(refused.contains("does not exist"), "{refused}");
         assert_eq!(asked, 1);
+    }
+
+    /// A trace that is there; none, which is said, where it is not.
+    fn trace() -> Option<Vec<u8>> {
+        let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/etl/Process.etl");
+        let bytes = fs::read(&trace).ok();
+        if bytes.is_none() {
+            eprintln!("NOT BESIDE THE CHECKOUT: {}", trace.display());
+        }
+        bytes
+    }
+
+    fn prepared(line: impl IntoIterator<Item = OsString>) -> Prepared {
+        let begin = ["collector", "run", "-s", "processes"].map(OsString::from);
+        let Command::Run(args) = Cli::parse_from(begin.into_iter().chain(line)).command else {
+            panic!("another command")
+        };
+        Prepared::of(*args).unwrap()
+    }
+
+    /// Sessions that go on, and one that does not tell whether it does: what they wrote is kept.
+    #[test]
+    fn what_there_is_is_kept_where_sessions_can_not_be_stopped() {
+        let Some(trace) = trace() else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let line = ["x.html", "x.etl"].into_iter().flat_map(|name| ["-o".into(), at(name).into()]);
+        let prepared = prepared(line);
+        fs::write(prepared.files.path(), &trace).unwrap();
+        let name = "Collector".to_owned();
+        let unstopped = SessionError::Unstopped { name, cause: windows_etw::session::Win32Error(87) };
+        let losses = Losses { events: 5, ..Losses::default() };
+        let stopped = Stopped {
+            losses: vec![(Part::Main, losses)],
+            failed: vec![(Part::Main, unstopped)],
+            ..Stopped::default()
+        };
+        let ended = Ended::Untold(SessionError::Interrupted.into());
+        let ran = Ran { stopped, interval: None, ended, child: None };
+        let error = prepared.finish(ran, Duration::from_millis(1)).unwrap_err().to_string();
+        assert!(error.starts_with("the recording ended early"), "{error}");
+        for told in ["`Collector` can't be stopped", "`logman stop \"Collector\" -ets`"] {
+            assert!(error.contains(told), "{error}");
+        }
+        assert_eq!(fs::read(at("x.etl")).unwrap(), trace);
+        assert!(at("x.html").exists());
     }
 
     /// As it is but for the sessions: what they would have written is a trace that is there.
     #[test]
     fn what_windows_wrote_becomes_the_outputs() {
         const EVENTS: usize = 10_344;
-        let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/etl/Process.etl");
-        let Ok(trace) = fs::read(&trace) else {
-            eprintln!("NOT BESIDE THE CHECKOUT: {}", trace.display());
-            return;
-        };
+        let Some(trace) = trace() else { return };
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let outputs = ["x.jsonl", "x.html", "x.etl"].map(at);
-        let mut line: Vec<OsString> =
-            ["collector", "run", "-s", "processes", "--stats"].map(Into::into).into();
-        line.push(at("x.json").into());
-        line.extend(outputs.iter().flat_map(|output| ["-o".into(), output.into()]));
-        let Command::Run(args) = Cli::parse_from(line).command else { panic!("another command") };
-        let prepared = Prepared::of(*args).unwrap();
+        let outputs = outputs.iter().flat_map(|output| ["-o".into(), output.into()]);
+        let prepared = prepared(["--stats".into(), at("x.json").into()].into_iter().chain(outputs));
         fs::write(prepared.files.path(), &trace).unwrap();
         let losses = Losses { events: 5, ..Losses::default() };
         let stopped = Stopped { losses: vec![(Part::Main, losses)], ..Stopped::default() };

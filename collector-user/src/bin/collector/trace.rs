@@ -88,8 +88,13 @@ impl TraceFiles {
 
     /// Puts those into place that are asked for, and opens them all, that with the clock first.
     pub(crate) fn open(&mut self, stopped: &Stopped) -> anyhow::Result<Vec<RecordedPart<File>>> {
+        let goes_on = |part| stopped.goes_on(part);
+        let parts = || stopped.losses.iter().map(|(part, _)| *part);
+        if parts().any(goes_on) {
+            self.folder.leave();
+        }
         let Some(into) = &self.into else { return Ok(open_written(stopped, &self.path())?) };
-        let places = self.folder.put(stopped.losses.iter().map(|(part, _)| *part), into)?;
+        let places = self.folder.put(parts(), goes_on, into)?;
         for place in &places {
             say(&format!("wrote {}", place.display()));
         }

@@ -129,7 +129,7 @@ fn sessions_that_are_stopped_tell_of_each_and_ask_once_more_before() {
         let none = [Part::Main, Part::Heap].map(|part| (part, Losses::default()));
         assert_eq!(sessions.losses().unwrap(), none);
         let started = sys::told_providers();
-        let stopped = sessions.stop().unwrap();
+        let stopped = sessions.stop().whole().unwrap();
         assert_eq!((&stopped.losses[..], stopped.events), (&none[..], 0));
 
         let plan = plan_for_files();
@@ -142,12 +142,47 @@ fn sessions_that_are_stopped_tell_of_each_and_ask_once_more_before() {
     });
 }
 
+/// What Wine answers is made up: that a session goes on, and what it says that it lost.
+#[test]
+fn sessions_that_can_not_be_stopped_are_told_with_what_there_is() {
+    with_sessions("start-test-goes-on", |sessions, names| {
+        let lost = Losses { events: 7, file_buffers: 2, live_buffers: 0 };
+        sys::let_sessions_answer(Some((Win32Error::INVALID_PARAMETER.0, lost)));
+        let stopped = sessions.stop();
+        sys::let_sessions_answer(None);
+        assert_eq!(stopped.losses, [Part::Main, Part::Heap].map(|part| (part, lost)));
+        assert!(stopped.goes_on(Part::Main) && stopped.goes_on(Part::Heap) && !stopped.goes_on(Part::Kernel));
+        let told: Vec<String> = stopped.failed.iter().map(|(_, error)| error.to_string()).collect();
+        for (told, name) in told.iter().zip(&names) {
+            assert!(told.contains(&format!("`logman stop \"{name}\" -ets`")), "{told}");
+        }
+        assert_eq!(told.len(), 2);
+        assert!(matches!(stopped.whole(), Err(SessionError::Unstopped { .. })));
+        for name in &names {
+            sys::stop_by_name(name).unwrap();
+        }
+    });
+}
+
+#[test]
+fn what_sessions_say_that_they_lost_is_told() {
+    with_sessions("start-test-lost", |sessions, _| {
+        let lost = Losses { events: 7, file_buffers: 2, live_buffers: 1 };
+        sys::let_sessions_answer(Some((0, lost)));
+        let all = [Part::Main, Part::Heap].map(|part| (part, lost));
+        assert_eq!(sessions.losses().unwrap(), all);
+        let stopped = sessions.stop();
+        sys::let_sessions_answer(None);
+        assert_eq!(stopped.whole().unwrap().losses, all);
+    });
+}
+
 /// Wine has no providers that could be slow: their answer is made up.
 #[test]
 fn what_providers_do_not_do_is_told_and_stops_nothing() {
     with_sessions("start-test-answers", |sessions, _| {
         sys::let_providers_answer(1460);
-        let stopped = sessions.stop().unwrap();
+        let stopped = sessions.stop().whole().unwrap();
         assert_eq!(stopped.losses.len(), 2);
         let [late] = &stopped.unanswered[..] else { panic!("{stopped:?}") };
         assert_eq!((&*late.provider, late.asked, late.cause.0), (RUNDOWN, Asked::End, 1460));
@@ -162,7 +197,6 @@ fn what_providers_do_not_do_is_told_and_stops_nothing() {
         sys::let_providers_answer(87);
         let told: Vec<(String, Asked, u32)> = sessions
             .stop()
-            .unwrap()
             .unanswered
             .into_iter()
             .map(|it| (it.provider, it.asked, it.cause.0))
@@ -203,7 +237,7 @@ fn a_heap_that_comes_later_is_a_part_like_others() {
     let many = HeapPlan { pids: vec![Pid(1); HeapPlan::MOST + 1] };
     let error = sessions.start_heap(&many, plan.buffers, nobody).unwrap_err();
     assert!(matches!(error, SessionError::Processes { count: 1020 }), "{error}");
-    let parts: Vec<Part> = sessions.stop().unwrap().losses.into_iter().map(|(part, _)| part).collect();
+    let parts: Vec<Part> = sessions.stop().whole().unwrap().losses.into_iter().map(|(part, _)| part).collect();
     assert_eq!(parts, [Part::Main, Part::Heap]);
 }
 
@@ -226,7 +260,7 @@ fn ctrl_c_leaves_no_session_behind() {
         assert!(!console::interrupt(), "what else comes of it is the program's");
         assert!(!names.iter().any(|name| console::is_running(name)));
         assert_eq!(sys::stopped_by_name()[2..], names);
-        assert_eq!(sessions.stop().unwrap().losses.len(), 2);
+        assert_eq!(sessions.stop().whole().unwrap().losses.len(), 2);
     });
     with_sessions("start-test-interrupt-2", |sessions, _| {
         console::interrupt();
@@ -263,6 +297,6 @@ fn the_heap_is_stopped_where_the_first_session_is_gone() {
         for name in &names {
             sys::stop_by_name(name).unwrap();
         }
-        assert_eq!(sessions.stop().unwrap().losses.len(), 2);
+        assert_eq!(sessions.stop().whole().unwrap().losses.len(), 2);
     });
 }

@@ -66,7 +66,11 @@ pub(in crate::session) fn control(handle: Handle, what: Control) -> Result<Losse
     // SAFETY: no name is given, so the handle counts, and a wrong one is an error; the properties are as for StartTraceW.
     let code =
         unsafe { ControlTraceW(handle.windows(), std::ptr::null(), properties.pointer(), what.code()) };
-    Win32Error::check(code).map(|()| properties.losses())
+    #[cfg(test)]
+    let (code, told) = made_up(what, code, properties.losses());
+    #[cfg(not(test))]
+    let told = properties.losses();
+    Win32Error::check(code).map(|()| told)
 }
 
 /// Stops a session that this process need not have started.
@@ -92,6 +96,22 @@ fn control_by_name(name: &str, what: Control) -> Result<Properties, Win32Error> 
 #[cfg(test)]
 thread_local! {
     static STOPPED: std::cell::RefCell<Vec<String>> = const { std::cell::RefCell::new(Vec::new()) };
+    static ANSWER: std::cell::Cell<Option<(u32, Losses)>> = const { std::cell::Cell::new(None) };
+}
+
+/// What sessions of this thread answer that are to stop, and what they say that they lost, in place of Windows' own answer.
+#[cfg(test)]
+pub(in crate::session) fn let_sessions_answer(answer: Option<(u32, Losses)>) {
+    ANSWER.set(answer);
+}
+
+#[cfg(test)]
+fn made_up(what: Control, code: u32, told: Losses) -> (u32, Losses) {
+    match (ANSWER.get(), what) {
+        (Some((answer, losses)), Control::Stop) => (answer, losses),
+        (Some((_, losses)), Control::Query) => (code, losses),
+        _ => (code, told),
+    }
 }
 
 /// Those that this thread had stopped by name.

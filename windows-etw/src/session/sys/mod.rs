@@ -32,7 +32,7 @@ pub use usage::{OwnUsage, own_usage};
 pub(super) use console::{Signal, on_console};
 pub(super) use consume::{Ended, Open, Reader};
 #[cfg(test)]
-pub(super) use control::stopped_by_name;
+pub(super) use control::{let_sessions_answer, stopped_by_name};
 pub(super) use control::{Control, Handle, control, log_file, start, stop_by_name};
 pub(super) use enable::{Enable, PATIENCE, enable};
 #[cfg(test)]
