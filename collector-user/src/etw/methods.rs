@@ -60,6 +60,7 @@ impl Methods {
             }
             ClrEvent::MethodUnload(method) => self.remove(pid, method.start, at),
             ClrEvent::ModuleLoad(module)
+            | ClrEvent::ModuleUnload(module)
             | ClrEvent::ModuleDcStart(module)
             | ClrEvent::ModuleDcStop(module) => self.module(pid, module.module, module.il_path),
             ClrEvent::DomainModuleLoad(module)
@@ -155,5 +156,58 @@ impl Methods {
         }
         let path = self.strings.intern(name(&path));
         self.modules.insert((pid, module), path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use collector_common::event::ByteOrder;
+    use windows_etw::decode::clr::Module;
+
+    use super::*;
+
+    fn units(text: &str) -> Vec<u8> {
+        text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+    }
+
+    /// What was there before the recording is told when its process ends, as of methods and files that go.
+    #[test]
+    fn a_process_that_ends_names_what_it_had() {
+        let [namespace, name, signature, path] = ["A.B", "C", "void  ()", r"C:\b.dll"].map(units);
+        let text = |bytes| Utf16Text::new(bytes, ByteOrder::Little);
+        let method = NamedMethod {
+            method: 1,
+            module: 9,
+            start: 0x1000,
+            size: 16,
+            token: 1,
+            flags: 0,
+            namespace: text(&namespace),
+            name: text(&name),
+            signature: text(&signature),
+            runtime: None,
+            rejit: None,
+        };
+        let module = Module {
+            module: 9,
+            assembly: 1,
+            flags: 0,
+            reserved: 0,
+            il_path: text(&path),
+            native_path: text(&[]),
+            runtime: None,
+            managed_pdb: None,
+            managed_pdb_age: None,
+            managed_pdb_path: None,
+            native_pdb: None,
+            native_pdb_age: None,
+            native_pdb_path: None,
+        };
+        let mut methods = Methods::default();
+        methods.take(&ClrEvent::NamedMethodUnload(method), Pid(7), Nanos(50));
+        methods.take(&ClrEvent::ModuleUnload(module), Pid(7), Nanos(51));
+        let [method] = methods.all() else { panic!("{methods:?}") };
+        assert_eq!((method.since, method.until), (None, Some(Nanos(50))));
+        assert_eq!((methods.text(method.name), methods.path(method)), ("A.B.C", Some(r"C:\b.dll")));
     }
 }

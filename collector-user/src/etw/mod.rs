@@ -60,6 +60,8 @@ pub use shortest::Shortest;
 pub use taker::Taker;
 pub use trace::Trace;
 #[cfg(windows)]
-pub use written::{WrittenError, is_gone, open_written, stop_abandoned_kernel_logger, volumes};
+pub use written::{
+    WrittenError, ask_family_at_end, is_gone, open_written, stop_abandoned_kernel_logger, volumes,
+};
 
 use crate::longest_name::name;

@@ -54,7 +54,8 @@ impl Request<'_> {
     /// The plan. `providers` are those that the system knows by name, which are asked for where a name is not among
     /// [`KNOWN_PROVIDERS`].
     ///
-    /// Providers are not asked to tell of the named processes alone, for those that these make would be left out.
+    /// Providers are not asked to tell of the named processes alone, for those that these make would be left out. Of whom they are asked at the end
+    /// is decided then, when it is known who is there.
     ///
     /// # Errors
     /// [`RequestError`]: all are wrong usage.

@@ -4,16 +4,24 @@ use std::env;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use collector_common::ids::Pid;
 use thiserror::Error;
 use windows_etw::etl::{EtlError, EtlFile};
 use windows_etw::part::Part;
+use windows_etw::plan::family;
 use windows_etw::session::{
-    Losses, SessionError, Sessions, Stopped, drives, kernel_logger_file, stop_kernel_logger,
+    Losses, SessionError, Sessions, Stopped, alive, drives, kernel_logger_file, stop_kernel_logger,
 };
 
 use super::folder::is_of_abandoned;
 use super::recording::{Lost, RecordedPart};
+
+/// From 1601, when Windows' times begin, to 1970, in units of 100 ns.
+const UNTIL_1970: u64 = 116_444_736_000_000_000;
+/// By how much a process may seem to be older than it is: Windows' clock goes on by ticks.
+const TICKS: Duration = Duration::from_secs(1);
 
 /// What Windows was to write can't be read.
 #[derive(Debug, Error)]
@@ -80,6 +88,23 @@ pub fn stop_abandoned_kernel_logger() {
     }
 }
 
+/// Has .NET be asked at the end of those processes only that may be of a recording of `roots` that began at `began`: of all where that is of
+/// all, or nobody tells which there are.
+pub fn ask_family_at_end(sessions: &mut Sessions, roots: &[Pid], began: SystemTime) {
+    if roots.is_empty() {
+        return;
+    }
+    if let Ok(processes) = alive() {
+        sessions.ask_at_end(&family(&processes, roots, file_time(began - TICKS)));
+    }
+}
+
+/// As Windows has times, in units of 100 ns.
+fn file_time(at: SystemTime) -> u64 {
+    let since_1970 = at.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() / 100;
+    UNTIL_1970.saturating_add(u64::try_from(since_1970).unwrap_or(u64::MAX))
+}
+
 /// Whether somebody else has stopped a session.
 ///
 /// # Errors
@@ -101,6 +126,19 @@ mod tests {
         let (_, windows) = volumes.iter().find(|(nt, _)| nt == r"\SystemRoot\").unwrap();
         assert!(Path::new(windows).is_dir() && windows.ends_with('\\'), "{windows}");
         assert!(volumes.len() > 1);
+    }
+
+    /// Microsoft's page "Converting a `time_t` value to a `FILETIME`".
+    #[test]
+    fn times_are_those_of_windows() {
+        assert_eq!(file_time(UNIX_EPOCH), 116_444_736_000_000_000);
+        assert_eq!(file_time(UNIX_EPOCH + Duration::from_micros(1)), 116_444_736_000_000_010);
+        let processes = alive().unwrap();
+        let own = processes.iter().find(|it| it.pid.0 == std::process::id()).unwrap();
+        assert!(
+            own.made <= file_time(SystemTime::now() + TICKS)
+                && own.made > file_time(SystemTime::now() - TICKS * 86_400)
+        );
     }
 
     #[test]

@@ -93,7 +93,9 @@ impl Plan {
         self.system.flags = self.system.flags | other.system.flags;
         self.system.stacks.extend(other.system.stacks);
         for provider in other.providers {
-            match self.providers.iter_mut().find(|known| known.guid == provider.guid) {
+            let is_same =
+                |known: &&mut ProviderPlan| (known.guid, known.when) == (provider.guid, provider.when);
+            match self.providers.iter_mut().find(is_same) {
                 Some(known) => known.add(provider)?,
                 None => self.providers.push(provider),
             }

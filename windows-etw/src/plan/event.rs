@@ -65,7 +65,6 @@ impl EventSpec {
             ids: EventIds::All,
             stacks: Stacks::All,
             pids: scope.pids.iter().copied().collect(),
-            any_at_end: 0,
             capture_state: true,
         };
         let name = format!("etw:{}", self.name);

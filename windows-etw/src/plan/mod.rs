@@ -15,6 +15,7 @@
 //! - [`EventSpec`]: a plan by the name of a provider, as in `etw:Microsoft-Windows-Kernel-Process:0x10`.
 //! - [`Plan`]: what of that the system logger does, what providers do, and what a session of its own does.
 
+mod alive;
 mod buffers;
 mod compose;
 mod error;
@@ -29,6 +30,7 @@ mod scenario;
 mod show;
 mod user;
 
+pub use alive::{AliveProcess, family};
 pub use buffers::Buffers;
 pub use compose::{Note, Plan, Privilege, SystemPlan};
 pub use error::{EventSpecError, PlanError};

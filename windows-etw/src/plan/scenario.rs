@@ -1,7 +1,7 @@
 //! Scenarios: what to record, by the names that they have on every system, and what ETW is asked for then.
 //!
-//! Keywords, levels and numbers of .NET's events are from its manifest (`ClrEtwAll.man`); what the kernel's flags and events are is
-//! said in [`Flags`] and [`KernelEvent`].
+//! Keywords and numbers of .NET's events are from its manifest (`ClrEtwAll.man`), what they do from its `eventtrace.cpp`; what the
+//! kernel's flags and events are is said in [`Flags`] and [`KernelEvent`].
 
 use collector_common::ids::Pid;
 
@@ -90,9 +90,9 @@ mod clr {
     pub(super) const NGEN: u64 = 0x20;
     pub(super) const CONTENTION: u64 = 0x4000;
     pub(super) const EXCEPTION: u64 = 0x8000;
-    /// Of the rundown's provider: when a session enables it, what there is is told once.
-    pub(super) const START: u64 = 0x40;
-    /// The same when it is enabled once more at the end: of what was compiled ahead there are the methods then that were called meanwhile.
+    /// A process that ends tells first of all methods that it has, those of [`JIT`] and [`NGEN`], as of ones that go.
+    pub(super) const END_ENUMERATION: u64 = 0x80;
+    /// Of the rundown's provider: when a session enables it, what there is is told once, under the numbers of an end.
     pub(super) const END: u64 = 0x100;
     /// Methods and modules that come and go, and which runtime it is.
     pub(super) const NAMES: [u16; 12] = [141, 142, 143, 144, 151, 152, 153, 154, 155, 156, 157, 187];
@@ -119,23 +119,28 @@ fn kernel(scope: &Scope, flags: Flags, stacks: &[KernelEvent]) -> Plan {
     plan
 }
 
-/// Stacks of the kernel's events and of providers', and what names their frames: images, and compiled methods of .NET, those from
-/// before the session, too. Precompiled ones are told as they are loaded, for their names are in no file that is at hand elsewhere; those of
-/// `ReadyToRun` images are there once they were called, so that what there is is told at the end again.
+/// Stacks of the kernel's events and of providers', and what names their frames: images, and compiled methods of .NET.
+///
+/// Each method is told once or twice: when it is compiled, and with all others of its process when that ends or, if it goes on, the
+/// recording does. So what was there before is known at the end, and nothing is asked for at the start, for each
+/// process of .NET that tells all its methods spends its time and holds locks of its runtime meanwhile. What was compiled ahead (`ReadyToRun`) is told at an end
+/// alone, for its names are in no file that is at hand elsewhere. Nobody tells of what a process had that was ended by another one
+/// (`TerminateProcess`): of its methods those have names that were compiled meanwhile. `PerfView` asks for the same, and has the same gap.
+///
+/// The level is verbose, for below it methods that are not generic are told without their names.
 pub(super) fn with_names(scope: &Scope, stacks: Vec<KernelEvent>, providers: Vec<ProviderPlan>) -> Plan {
     let mut plan = empty();
     plan.system.flags = LIVES;
     plan.system.stacks = stacks.into_iter().collect();
     let keywords = clr::LOADER | clr::JIT | clr::NGEN;
     plan.providers = vec![
-        clr(scope, keywords, Level::Informational, &clr::NAMES, &[]),
+        clr(scope, keywords | clr::END_ENUMERATION, Level::Verbose, &clr::NAMES, &[]),
         ProviderPlan {
             guid: KnownProvider::CLR_RUNDOWN.guid,
             name: KnownProvider::CLR_RUNDOWN.name.to_owned(),
-            when: When::Rundown,
-            any_at_end: keywords | clr::END,
+            when: When::AtEnd,
             ids: EventIds::All,
-            ..clr(scope, keywords | clr::START, Level::Informational, &[], &[])
+            ..clr(scope, keywords | clr::END, Level::Verbose, &[], &[])
         },
     ];
     let mut others = empty();
@@ -153,7 +158,6 @@ fn clr(scope: &Scope, any: u64, level: Level, ids: &[u16], stacks: &[u16]) -> Pr
         when: When::Always,
         level,
         any,
-        any_at_end: 0,
         all: 0,
         ids: EventIds::only(ids.iter().copied()),
         stacks: if stacks.is_empty() { Stacks::None } else { Stacks::only(stacks.iter().copied()) },

@@ -47,7 +47,7 @@ impl fmt::Display for ProviderPlan {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let when = match self.when {
             When::Always => "provider",
-            When::Rundown => "rundown",
+            When::AtEnd => "before the end, provider",
         };
         writeln!(out, "{when} {} {}", self.guid, self.name)?;
         let (number, level) = (self.level.number(), self.level.name());
@@ -59,9 +59,6 @@ impl fmt::Display for ProviderPlan {
         match self.all {
             0 => writeln!(out)?,
             all => writeln!(out, " and all of {all:#x}")?,
-        }
-        if let Some(again) = self.at_end() {
-            writeln!(out, "  before the end again, one keyword of {:#x}", again.any)?;
         }
         if let EventIds::Only(ids) = &self.ids {
             writeln!(out, "  events {}", list(ids))?;

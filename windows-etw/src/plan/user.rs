@@ -106,8 +106,8 @@ impl Stacks {
 pub enum When {
     /// From the session's start to its end.
     Always,
-    /// After the others, so that it tells once what was there before; until the session ends.
-    Rundown,
+    /// Before the session stops, so that it tells once what there is.
+    AtEnd,
 }
 
 /// A provider, and what it is asked for.
@@ -123,8 +123,6 @@ pub struct ProviderPlan {
     pub level: Level,
     /// Events with one of these keywords, or without any, are told; 0 is all of them.
     pub any: u64,
-    /// With one of these it is enabled once more before the session stops, and tells again what there is; 0 is not at all.
-    pub any_at_end: u64,
     /// Events must have all of these keywords, too.
     pub all: u64,
     /// Which of those.
@@ -138,13 +136,15 @@ pub struct ProviderPlan {
 }
 
 impl ProviderPlan {
-    /// What it is asked for before the session stops, if anything.
-    pub fn at_end(&self) -> Option<Self> {
-        let again = || Self { any: self.any_at_end, any_at_end: 0, ..self.clone() };
-        (self.any_at_end != 0).then(again)
+    /// Only of these processes, of which there may be none: then it is not asked. A filter by process has no place for more than
+    /// [`MOST_PIDS`], and all are asked then.
+    pub fn of_only(self, pids: &BTreeSet<Pid>) -> Option<Self> {
+        let has_place = pids.len() <= MOST_PIDS;
+        let pids = if has_place { pids.clone() } else { BTreeSet::new() };
+        (!has_place || !pids.is_empty()).then_some(Self { pids, ..self })
     }
 
-    /// What both ask for, of one provider.
+    /// What both ask for, of one provider at one time.
     ///
     /// # Errors
     /// Where that is not the sum of the two: keywords that events must have all of.
@@ -153,15 +153,32 @@ impl ProviderPlan {
             let (provider, one, other) = (self.name.clone(), self.all, other.all);
             return Err(PlanError::Keywords { provider, one, other });
         }
-        self.when = self.when.min(other.when);
         self.level = self.level.max(other.level);
         self.any = if self.any == 0 || other.any == 0 { 0 } else { self.any | other.any };
-        self.any_at_end |= other.any_at_end;
         self.ids = self.ids.clone().union(other.ids);
         self.stacks = self.stacks.clone().union(other.stacks);
         let everywhere = self.pids.is_empty() || other.pids.is_empty();
         self.pids = if everywhere { BTreeSet::new() } else { &self.pids | &other.pids };
         self.capture_state |= other.capture_state;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Scenario, Scope};
+
+    #[test]
+    fn of_some_processes_of_too_many_and_of_none() {
+        let plan =
+            Scenario::by_name("cpu_profiling").unwrap().plan(&Scope { frequency_hz: 997, pids: vec![] });
+        let asked = |count: u32| {
+            let pids: BTreeSet<Pid> = (1..=count).map(Pid).collect();
+            plan.providers[1].clone().of_only(&pids).map(|provider| provider.pids)
+        };
+        assert_eq!(asked(0), None);
+        assert_eq!(asked(8), Some((1..=8).map(Pid).collect()));
+        assert_eq!(asked(9), Some(BTreeSet::new()), "an empty filter is none");
     }
 }

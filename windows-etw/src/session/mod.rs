@@ -25,6 +25,7 @@ pub use restored::Restored;
 pub use settings::{Settings, Target};
 pub use start::{Sessions, Stopped, kernel_logger_file, stop_abandoned, stop_kernel_logger, try_interval};
 pub use sys::{
-    Clock, Live, MakeSink, OtherProcess, OwnUsage, Sink, Suspended, description, drives, own_usage, providers,
+    Clock, Live, MakeSink, OtherProcess, OwnUsage, Sink, Suspended, alive, description, drives, own_usage,
+    providers,
 };
 pub use unanswered::{Asked, Unanswered};

@@ -1,10 +1,13 @@
 //! A plan is carried out.
 //!
 //! The order matters: a session comes first, for that an administrator's rights are missing is told by that; it is read before
-//! anything is told into it; stacks are asked for before the events that they belong to; what was there before (rundown) is asked
-//! for last, when what is new is told already.
+//! anything is told into it; stacks are asked for before the events that they belong to; how things stand is asked for last, when what is
+//! new is told already, and of some providers at the end.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+
+use collector_common::ids::Pid;
 
 use crate::part::Part;
 use crate::plan::{Buffers, HeapPlan, Plan, ProviderPlan, SampleInterval, When};
@@ -100,7 +103,7 @@ impl Sessions {
             round,
             has_interval: false,
             restored,
-            at_end: plan.providers.iter().filter_map(ProviderPlan::at_end).collect(),
+            at_end: plan.providers.iter().filter(|it| it.when == When::AtEnd).cloned().collect(),
             unanswered: Vec::new(),
             settings: settings.clone(),
             _claim: claim,
@@ -109,12 +112,10 @@ impl Sessions {
         if let Some(heap) = &plan.heap {
             whole.start_heap(heap, plan.buffers, &mut sink)?;
         }
-        for when in [When::Always, When::Rundown] {
-            for provider in plan.providers.iter().filter(|provider| provider.when == when) {
-                whole.enable(provider, Enable::On)?;
-                if provider.capture_state {
-                    whole.enable(provider, Enable::CaptureState)?;
-                }
+        for provider in plan.providers.iter().filter(|provider| provider.when == When::Always) {
+            whole.enable(provider, Enable::On)?;
+            if provider.capture_state {
+                whole.enable(provider, Enable::CaptureState)?;
             }
         }
         Ok(whole)
@@ -212,6 +213,13 @@ impl Sessions {
     /// How often CPUs were sampled when this began, and are again, where a recording that was killed had changed it.
     pub fn restored(&self) -> Option<Restored> {
         self.restored
+    }
+
+    /// Has providers that tell how things stand at the end do so of these processes only; nobody is asked where there are none. For more than
+    /// [`MOST_PIDS`](crate::plan::MOST_PIDS) of them all are asked.
+    pub fn ask_at_end(&mut self, pids: &BTreeSet<Pid>) {
+        let asked = std::mem::take(&mut self.at_end);
+        self.at_end = asked.into_iter().filter_map(|provider| provider.of_only(pids)).collect();
     }
 
     /// What was lost up to now.

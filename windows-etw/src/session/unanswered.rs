@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::plan::{ProviderPlan, When};
+use crate::plan::ProviderPlan;
 
 use super::error::Win32Error;
 use super::sys::{Enable, PATIENCE};
@@ -34,9 +34,9 @@ pub struct Unanswered {
 impl Unanswered {
     /// Of one that was told at the beginning.
     pub(super) fn at_start(provider: &ProviderPlan, what: Enable) -> Self {
-        let asked = match (what, provider.when) {
-            (Enable::On, When::Always) => Asked::Events,
-            (Enable::On, When::Rundown) | (Enable::CaptureState, _) => Asked::State,
+        let asked = match what {
+            Enable::On => Asked::Events,
+            Enable::CaptureState => Asked::State,
         };
         Self { provider: provider.name.clone(), asked, cause: Win32Error::TIMEOUT }
     }
@@ -47,10 +47,7 @@ impl fmt::Display for Unanswered {
         let Self { provider, asked, cause } = self;
         let (what, missing) = match asked {
             Asked::Events => ("for its events", "its first ones may be missing"),
-            Asked::State => (
-                "for its state at the start",
-                "what was there before, as methods and their names, may be missing",
-            ),
+            Asked::State => ("for its state at the start", "what was there before may be missing"),
             Asked::End => ("for its state at the end", "names of methods may be missing"),
         };
         write!(out, "{provider} was asked {what}, and ")?;
@@ -65,28 +62,22 @@ impl fmt::Display for Unanswered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Scenario, Scope};
+    use crate::plan::{Scenario, Scope, When};
 
     #[test]
     fn it_is_said_who_was_asked_and_what_may_be_missing() {
         let scope = Scope { frequency_hz: 997, pids: vec![] };
         let plan = Scenario::by_name("dotnet_gc_analysis").unwrap().plan(&scope);
-        let late = |when, what| {
-            let provider = plan.providers.iter().find(|provider| provider.when == when).unwrap();
-            Unanswered::at_start(provider, what).to_string()
-        };
+        let provider = plan.providers.iter().find(|provider| provider.when == When::Always).unwrap();
+        let late = |what| Unanswered::at_start(provider, what).to_string();
         assert_eq!(
-            late(When::Always, Enable::On),
+            late(Enable::On),
             "Microsoft-Windows-DotNETRuntime was asked for its events, and was not done in 10 s: its first ones may be missing"
         );
-        let rundown = late(When::Rundown, Enable::On);
-        assert!(
-            rundown.starts_with(
-                "Microsoft-Windows-DotNETRuntimeRundown was asked for its state at the start, and"
-            ),
-            "{rundown}"
+        assert_eq!(
+            late(Enable::CaptureState),
+            "Microsoft-Windows-DotNETRuntime was asked for its state at the start, and was not done in 10 s: what was there before may be missing"
         );
-        assert_eq!(late(When::Rundown, Enable::CaptureState), rundown);
         let provider = "Microsoft-Windows-DotNETRuntimeRundown".to_owned();
         let cause = Win32Error::INVALID_PARAMETER;
         let refused = Unanswered { provider, asked: Asked::End, cause }.to_string();

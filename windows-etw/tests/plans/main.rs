@@ -1,7 +1,9 @@
 //! Plans as people read them: `tests/plans/NAME.txt` has what each scenario asks ETW for. A test that fails prints what is asked for.
 
 use collector_common::ids::Pid;
-use windows_etw::plan::{EventSpec, Flags, KernelEvent, Note, Plan, PlanError, SCENARIOS, Scenario, Scope};
+use windows_etw::plan::{
+    EventSpec, Flags, KernelEvent, Note, Plan, PlanError, ProviderPlan, SCENARIOS, Scenario, Scope, When,
+};
 
 fn scope(pids: &[u32]) -> Scope {
     Scope { frequency_hz: 997, pids: pids.iter().copied().map(Pid).collect() }
@@ -65,6 +67,17 @@ fn several_in_one_plan() {
     is(&whole, include_str!("several_in_one_plan.txt"));
 }
 
+/// Whoever records what .NET's rundown tells by itself is told it at once; methods are asked for at the end all the same.
+#[test]
+fn one_provider_is_asked_for_different_things_at_both_ends() {
+    let event = EventSpec::parse("etw:Microsoft-Windows-DotNETRuntimeRundown:0x48", |_| None).unwrap();
+    let mut whole = plan("cpu_profiling", &[]);
+    whole.add(event.plan(&scope(&[]))).unwrap();
+    let rundown = whole.providers.iter().filter(|provider| provider.name.ends_with("Rundown"));
+    let asked: Vec<(When, u64)> = rundown.map(|provider| (provider.when, provider.any)).collect();
+    assert_eq!(asked, [(When::Always, 0x48), (When::AtEnd, 0x138)]);
+}
+
 #[test]
 fn what_is_added_is_never_less_than_its_parts() {
     for one in &SCENARIOS {
@@ -77,7 +90,8 @@ fn what_is_added_is_never_less_than_its_parts() {
                 assert!(whole.system.stacks.is_superset(&part.system.stacks));
                 assert!(part.system.interval.is_none() || whole.system.interval == part.system.interval);
                 for provider in &part.providers {
-                    let sum = whole.providers.iter().find(|sum| sum.guid == provider.guid).unwrap();
+                    let is_sum = |sum: &&ProviderPlan| (sum.guid, sum.when) == (provider.guid, provider.when);
+                    let sum = whole.providers.iter().find(is_sum).unwrap();
                     assert!(sum.level >= provider.level && sum.any & provider.any == provider.any);
                 }
                 assert!(part.heap.is_none() || whole.heap == part.heap);

@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{self, Child, ExitCode, ExitStatus};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use collector_common::event::Guid;
 use collector_common::ids::Pid;
 use collector_user::etw::{
-    Asked, Asking, Recorded, Request, Shortest, is_gone, name_from_images, stop_abandoned_kernel_logger,
-    volumes,
+    Asked, Asking, Recorded, Request, Shortest, ask_family_at_end, is_gone, name_from_images,
+    stop_abandoned_kernel_logger, volumes,
 };
 use collector_user::output::Places;
 use collector_user::stats::{self, Stats};
@@ -268,6 +268,7 @@ fn record(plan: &Plan, files: &TraceFiles, args: &RunArgs) -> anyhow::Result<Ran
     let mut plan = plan.clone();
     // A command's heap has a session that is started when its process is there.
     let heap = plan.heap.take_if(|_| !args.command.is_empty());
+    let began_at = SystemTime::now();
     let mut sessions = Sessions::start(&plan, &settings, |_| Box::new(|| Box::new(|_| {})))?;
     if let Some(restored) = sessions.restored() {
         say(&restored.to_string());
@@ -284,6 +285,8 @@ fn record(plan: &Plan, files: &TraceFiles, args: &RunArgs) -> anyhow::Result<Ran
     })?;
     let ended = wait(began, args.duration, child.as_mut(), &processes, || is_gone(&sessions));
     let interval = sessions.interval();
+    let roots: Vec<Pid> = args.pids.iter().copied().chain(child.as_ref().map(Child::id)).map(Pid).collect();
+    ask_family_at_end(&mut sessions, &roots, began_at);
     Ok(Ran { stopped: sessions.stop(), interval, ended, child })
 }
 

@@ -5,6 +5,7 @@
 
 #![allow(unsafe_code)]
 
+mod alive;
 mod clock;
 mod console;
 mod consume;
@@ -22,6 +23,7 @@ mod registry;
 mod tuning;
 mod usage;
 
+pub use alive::alive;
 pub use clock::Clock;
 pub use describe::{description, providers};
 pub use drives::drives;
@@ -31,9 +33,9 @@ pub use usage::{OwnUsage, own_usage};
 
 pub(super) use console::{Signal, on_console};
 pub(super) use consume::{Ended, Open, Reader};
+pub(super) use control::{Control, Handle, control, log_file, start, stop_by_name};
 #[cfg(test)]
 pub(super) use control::{let_sessions_answer, stopped_by_name};
-pub(super) use control::{Control, Handle, control, log_file, start, stop_by_name};
 pub(super) use enable::{Enable, PATIENCE, enable};
 #[cfg(test)]
 pub(super) use enable::{let_providers_answer, told_providers};
