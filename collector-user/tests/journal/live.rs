@@ -288,7 +288,7 @@ fn outer_frames_of_large_stacks_are_in_a_journal() {
     let folder = folder();
     let (recorded, _, mut journal) = CASE.record(folder.path());
     let stacks = &recorded.stats.stacks;
-    assert!(stacks.get("completed_later").is_some_and(|later| *later > 100), "{stacks:?}");
+    assert!(stacks.get("completed_later").is_some_and(|later| *later > 60), "{stacks:?}");
     let mut bytes = Vec::new();
     journal.read_to_end(&mut bytes).unwrap();
     assert_same(&recorded, &replay(&bytes[..]), "turns");

@@ -53,10 +53,10 @@ fn outer_frames_that_stay_are_copied_with_the_samples() {
     let recorded = record(folder.path(), ["--".as_ref(), turns.as_os_str()]);
     let (right, wrong) = chains_of_turns(&recorded);
     let stacks = &recorded.stats["stacks"];
-    let [complete, later] = ["complete", "completed_later"].map(|end| stacks[end].as_u64().unwrap_or(0));
-    // Those of the first round are read behind their samples, of which every second one has changed.
-    assert!(complete > 600 && later * 4 < complete, "{stacks:#}");
-    assert!(right > 600 && wrong * 50 <= right, "{right} right, {wrong} wrong\n{}", recorded.stderr);
+    let complete = stacks["complete"].as_u64().unwrap_or(0);
+    // Those before the recorder has seen one are read behind their samples, of which every second one has changed; none is complete else.
+    assert!(complete > 300, "{stacks:#}");
+    assert!(right > 300 && wrong * 50 <= right, "{right} right, {wrong} wrong\n{}", recorded.stderr);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn outer_frames_that_had_changed_are_not_believed() {
     let (right, wrong) = chains_of_turns(&recorded);
     // Without a check every second stack is wrong, and up to one in nine with one that is made before the frames are read alone. A
     // recorder that loses its CPU twice while it reads, for an odd number of turns each, finds the same frames before and behind that.
-    assert!(right > 300 && wrong * 50 <= right, "{right} right, {wrong} wrong\n{}", recorded.stderr);
+    assert!(right > 200 && wrong * 50 <= right, "{right} right, {wrong} wrong\n{}", recorded.stderr);
 }
 
 #[test]
