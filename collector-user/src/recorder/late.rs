@@ -307,7 +307,9 @@ impl<'a> LateStack<'a> {
     /// Where further samples of the thread find what this one had to be read late for.
     pub(super) fn outer_places(&self) -> Option<OuterPlaces> {
         let (lines, read) = self.beyond.get();
-        let first = *lines.first().filter(|_| self.was_read_late() && read > 0)?;
+        // Of others the kernel copies none: where their mapping goes on is asked for anew.
+        let is_cut = self.header.flags().has(SampleFlags::STACK_CUT);
+        let first = *lines.first().filter(|_| is_cut && self.was_read_late() && read > 0)?;
         let lines = std::array::from_fn(|line| if line < read { lines[line] } else { first });
         Some(OuterPlaces { stack_end: self.header.stack_end, pid: self.header.pid, reserved: 0, lines })
     }
