@@ -49,6 +49,13 @@ impl OuterLines {
         let line = self.lines.iter().position(|&line| line == start && line != 0)?;
         self.bytes[line].get(offset as usize..)?.first_chunk().copied()
     }
+
+    /// The lines that are there, each once, with their addresses.
+    pub fn present(&self) -> impl Iterator<Item = (u64, &[u8; LINE])> {
+        let is_new = |at: usize| !self.lines[..at].contains(&self.lines[at]);
+        let all = self.lines.iter().zip(&self.bytes).enumerate();
+        all.filter(move |(at, (line, _))| **line != 0 && is_new(*at)).map(|(_, (line, bytes))| (*line, bytes))
+    }
 }
 
 const _: () = {

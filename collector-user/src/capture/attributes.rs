@@ -26,9 +26,10 @@ const LARGEST_STACK: u32 = 65_528;
 
 const _: () = assert!(MAX_STACK_PAGES * PAGE_SIZE >= LARGEST_STACK as usize);
 
-/// The sampling clock.
+/// The sampling clock, with room for the [lines of outer frames](crate::records::outer).
 pub(super) fn clock(period: u64) -> Attr {
-    Attr { sample_period: period, ..with_stack(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK.into()) }
+    let attr = with_stack(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK.into());
+    Attr { sample_period: period, sample_type: attr.sample_type | SampleType::RAW, ..attr }
 }
 
 /// An event with a closure or samples.

@@ -8,6 +8,7 @@ use collector_common::perf::{
 use collector_common::wire::{PAGE_SIZE, SampleFlags, TrappedReturns};
 
 use crate::records::machine_registers::{INSTRUCTION_POINTER, STACK_POINTER, WORDS};
+use crate::records::outer;
 use crate::source::SourceRecord;
 
 /// Registers in each sample: those of [`WORDS`].
@@ -57,6 +58,7 @@ pub(super) struct Encoder {
     chain: Vec<u64>,
     registers: Vec<u64>,
     stack: Vec<u8>,
+    outer: Vec<u8>,
 }
 
 impl Encoder {
@@ -84,7 +86,13 @@ impl Encoder {
         let room = LARGEST_RECORD - FIXED - 8 * self.chain.len();
         // A source of one's own, or a BPF map, may have records that are larger than any of perf's.
         let data = record.data.get(..room.saturating_sub(2 * 8)).unwrap_or(record.data);
-        let stack = self.fill_stack(record, room.saturating_sub(data.len().next_multiple_of(8)));
+        self.outer.clear();
+        if let Some(lines) = record.outer.filter(|_| tick.is_some() && data.is_empty()) {
+            outer::pack(lines, &mut self.outer);
+        }
+        let raw = data.len().max(self.outer.len());
+        let stack = self.fill_stack(record, room.saturating_sub(raw.next_multiple_of(8)));
+        let data = if self.outer.is_empty() { data } else { &self.outer };
         let own = has_registers.then(|| header.registers[word_of(INSTRUCTION_POINTER)]);
         let ip =
             if in_kernel { record.kernel.first().copied() } else { own.or(record.user.first().copied()) };

@@ -4,10 +4,10 @@ use bytemuck::Zeroable as _;
 use collector_common::perf::{
     ByteOrder, Bytes, ChainContext, ChainEntry, CpuMode, Misc, RegistersAbi, Sample,
 };
-use collector_common::wire::{MAX_KERNEL_FRAMES, SampleFlags, SampleHeader, VERSION};
+use collector_common::wire::{MAX_KERNEL_FRAMES, OuterLines, SampleFlags, SampleHeader, VERSION};
 
 use super::machine_registers::Machine;
-use super::{EventIndex, RELEASED, SourceRecord};
+use super::{EventIndex, RELEASED, SourceRecord, outer};
 
 /// Puts samples together. Kept for its memory.
 pub(crate) struct Decoder {
@@ -21,6 +21,7 @@ pub(crate) struct Decoder {
     /// Stacks and data that wrap around the ring's end.
     stack: Vec<u8>,
     data: Vec<u8>,
+    outer: OuterLines,
 }
 
 impl Decoder {
@@ -37,7 +38,8 @@ impl Decoder {
     fn with(is_in_initial_namespace: bool, machine: Machine, order: ByteOrder) -> Self {
         let header = SampleHeader { version: VERSION, ..SampleHeader::zeroed() };
         let (kernel, user, stack, data) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { is_in_initial_namespace, machine, order, header, kernel, user, stack, data }
+        let outer = OuterLines::zeroed();
+        Self { is_in_initial_namespace, machine, order, header, kernel, user, stack, data, outer }
     }
 
     /// From now on, samples are of a machine of this architecture.
@@ -100,7 +102,14 @@ impl Decoder {
             }
         }
         header.kernel_bytes = (self.kernel.len() * 8) as u16;
-        let data = sample.raw.map_or(&[][..], |raw| in_one_piece(raw, &mut self.data));
+        let mut data = sample.raw.map_or(&[][..], |raw| in_one_piece(raw, &mut self.data));
+        let mut outer = None;
+        if event == EventIndex::CLOCK
+            && let Some(lines) = outer::unpack(data, self.order)
+        {
+            self.outer = lines;
+            (data, outer) = (&[], Some(&self.outer));
+        }
         // The kernel may sample before it has counted anything.
         let value = sample.period.unwrap_or(1).max(1);
         if self.header.tid == RELEASED && self.is_in_initial_namespace {
@@ -108,7 +117,7 @@ impl Decoder {
         }
         let (header, kernel, user) = (&self.header, self.kernel.as_slice(), self.user.as_slice());
         Some(SourceRecord {
-            outer: None,
+            outer,
             event,
             header,
             is_named: false,

@@ -3,6 +3,7 @@
 
 pub(crate) mod decode;
 pub(crate) mod machine_registers;
+pub(crate) mod outer;
 mod record;
 
 pub use record::{EventIndex, RELEASED, SourceRecord};

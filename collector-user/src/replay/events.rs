@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use collector_common::event::{ByteOrder, Event, EventFlags, EventFormat, EventId};
+use collector_common::event::{ByteOrder, Event, EventFlags, EventId};
 use collector_common::ids::Nanos;
 use collector_common::perf::file::{FileEvent, TracepointFormat, tracepoint_formats};
 use collector_common::perf::{Attr, AttrFlags};
@@ -20,6 +20,9 @@ const PERF_TYPE_TRACEPOINT: u32 = 2;
 const PERF_COUNT_SW_CPU_CLOCK: u32 = 0;
 const PERF_COUNT_SW_TASK_CLOCK: u32 = 1;
 const PERF_COUNT_SW_DUMMY: u32 = 9;
+
+/// What can be done about a format that can't be read.
+const REMEDY: &str = "copy the file anew, or record again";
 
 /// What the samples of a file's event are here.
 #[derive(Clone, Copy, Debug)]
@@ -39,15 +42,23 @@ pub(super) struct Events {
     /// The sampling clock's period, if there is such an event.
     pub(super) clock: Option<Nanos>,
     pub(super) hooks: Vec<ReplayedEvent>,
+    /// What is wrong with the formats of tracepoints, a line each.
+    pub(super) warnings: Vec<String>,
 }
 
 impl Events {
     /// With the formats of tracepoints that the file carries, whose numbers have this order of bytes.
     pub(super) fn of(events: &[FileEvent], formats: Option<&[u8]>, order: ByteOrder) -> Self {
-        let formats = formats.and_then(tracepoint_formats).unwrap_or_default();
+        let mut all = Self::default();
+        let read = formats.map(tracepoint_formats);
+        if read == Some(None) {
+            all.warnings.push(format!(
+                "the formats of tracepoints are cut off or spoilt: their fields are left out, and are bytes; {REMEDY}"
+            ));
+        }
+        let formats = read.flatten().unwrap_or_default();
         let formats: BTreeMap<u64, &TracepointFormat> =
             formats.iter().rev().filter_map(|format| Some((id_of(&format.text)?, format))).collect();
-        let mut all = Self::default();
         for event in events {
             let role = all.add(event, &formats, order);
             all.roles.push(role);
@@ -74,13 +85,18 @@ impl Events {
         }
         let index = EventIndex::of_hook(u16::try_from(self.hooks.len()).ok()?);
         let format = formats.get(&attr.config).filter(|_| attr.kind == PERF_TYPE_TRACEPOINT);
-        let format = format.and_then(|format| name_and_fields(format, order));
-        let (told, fields) = format.unzip();
+        let told = format.and_then(|format| name_of(format));
         let name = event.name.clone().or(told).unwrap_or_else(|| "event".to_owned());
+        let fields = format.map(|format| parse_format_of(&format.text, order));
         let mut hooked = Event::new(EventId(attr.config), name);
         hooked.flags_mut().set(EventFlags::CALLSTACK, true);
-        if let Some(fields) = fields {
-            *hooked.format_mut() = fields;
+        match fields {
+            Some(Ok((_, fields))) => *hooked.format_mut() = fields,
+            Some(Err(problem)) => self.warnings.push(format!(
+                "the fields of {} are left out, and are bytes, as its format can't be read: {problem}; {REMEDY}",
+                hooked.name()
+            )),
+            None => {}
         }
         let unit = if is_clock { Unit::Nanoseconds } else { Unit::Count };
         self.hooks.push(ReplayedEvent { event: hooked, unit });
@@ -105,9 +121,50 @@ fn id_of(text: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("ID:"))?.trim().parse().ok()
 }
 
-/// `None` where they can't be read: the tracepoint's data is bytes then.
-fn name_and_fields(format: &TracepointFormat, order: ByteOrder) -> Option<(String, EventFormat)> {
-    let (_, fields) = parse_format_of(&format.text, order).ok()?;
+/// What the kernel calls a tracepoint.
+fn name_of(format: &TracepointFormat) -> Option<String> {
     let name = format.text.lines().find_map(|line| line.strip_prefix("name: "))?;
-    Some((format!("{}:{name}", format.system), fields))
+    Some(format!("{}:{name}", format.system))
+}
+
+#[cfg(test)]
+mod tests {
+    use collector_common::perf::ParseConfig;
+    use collector_common::perf::file::write_tracepoint_formats;
+
+    use super::*;
+
+    const FORMAT: &str = "name: made_up\nID: 316\nformat:\n\
+        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\
+        \tfield:int x;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n";
+
+    fn packed(text: &str) -> Vec<u8> {
+        let format = TracepointFormat { system: "mine".into(), text: text.to_owned() };
+        write_tracepoint_formats("", "", &[format], ByteOrder::Little).unwrap()
+    }
+
+    /// Fields of the one event, and what is wrong with its format.
+    fn read(formats: &[u8]) -> (usize, String) {
+        let attr = Attr { kind: PERF_TYPE_TRACEPOINT, config: 316, sample_period: 1, ..Attr::default() };
+        let config = ParseConfig::from(&attr, ByteOrder::Little);
+        let event = FileEvent { attr, config, ids: Vec::new(), name: None };
+        let events = Events::of(&[event], Some(formats), ByteOrder::Little);
+        (events.hooks[0].event.format().fields().len(), events.warnings.concat())
+    }
+
+    #[test]
+    fn formats_that_are_cut_short_or_spoilt_are_told_of() {
+        assert_eq!(read(&packed(FORMAT)), (2, String::new()));
+        let cut = FORMAT.find("\tfield:int x").unwrap();
+        let (fields, told) = read(&packed(&FORMAT[..cut]));
+        assert!(fields == 0 && told.contains("mine:made_up") && told.contains("`print fmt:`"), "{told}");
+        let (fields, told) = read(&packed(&FORMAT.replace("offset:8", "offsXX:8")));
+        assert!(
+            fields == 0 && told.contains("mine:made_up") && told.contains("line 5 is no field"),
+            "{told}"
+        );
+        let whole = packed(FORMAT);
+        let (fields, told) = read(&whole[..whole.len() / 2]);
+        assert!(fields == 0 && told.starts_with("the formats of tracepoints are cut off"), "{told}");
+    }
 }

@@ -110,6 +110,8 @@ pub(super) struct Taking {
     malformed: u64,
     /// Samples of ids that no event has.
     of_no_event: u64,
+    /// What is wrong with the formats of events.
+    formats: Vec<String>,
     groups: Groups,
     /// Samples whose user part comes in a record of its own.
     put_off: PutOff,
@@ -130,7 +132,7 @@ impl Taking {
         kept: Kept<'_>,
         mut recorder: Recorder,
     ) -> Self {
-        let Events { clock, hooks, roles } = events;
+        let Events { clock, hooks, roles, warnings: formats } = events;
         let hooked = Hooked::new(clock, hooks, kept, &mut recorder);
         let machine = features.text(Feature::ARCH).map(|name| Machine::named(&name));
         let mut decoder = Decoder::of_recording(order);
@@ -152,6 +154,7 @@ impl Taking {
             lost_samples: 0,
             malformed: 0,
             of_no_event: 0,
+            formats,
             groups,
             put_off: PutOff::default(),
             abandoned: 0,
@@ -452,6 +455,7 @@ impl Taking {
         let mut warnings: Vec<String> =
             (!errors.is_empty()).then(|| errors.to_string()).into_iter().collect();
         warnings.extend(ending.told());
+        warnings.extend_from_slice(&self.formats);
         let machine = self.recorder.machine();
         let mut warn = |count: u64, text: &str| {
             if count > 0 {

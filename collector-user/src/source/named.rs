@@ -102,6 +102,15 @@ pub enum NamedError {
         #[source]
         error: FilterError,
     },
+    /// What it is looked up in can't be opened.
+    #[error("{name}: {error}")]
+    Unopened {
+        /// What.
+        name: String,
+        /// Why.
+        #[source]
+        error: TracefsError,
+    },
     /// A tracepoint.
     #[error(transparent)]
     Tracefs(#[from] TracefsError),
@@ -120,6 +129,7 @@ impl NamedError {
             Self::Tracefs(error) => error.is_of_the_request(),
             Self::Probe(error) => error.is_of_the_request(),
             Self::Map(error) => error.is_of_the_request(),
+            Self::Unopened { .. } => false,
             _ => true,
         }
     }
@@ -185,7 +195,7 @@ impl Naming {
             // What is written wrongly is told before anything is asked of the machine.
             let probe = Probe::parse(name)?;
             self.taken.take(&probe.name, text)?;
-            attach(&probe, opened(&mut self.tracefs)?, self.by_programs)?
+            attach(&probe, opened_for(&mut self.tracefs, &probe.name)?, self.by_programs)?
         } else if MapSpec::is_map(name) {
             let map = MapSpec::parse(name)?;
             self.taken.take(&map.name, text)?;
@@ -214,7 +224,7 @@ impl Naming {
         if !is_glob(name) {
             self.taken.take(name, text)?;
         }
-        let tracefs = opened(&mut self.tracefs)?;
+        let tracefs = opened_for(&mut self.tracefs, name)?;
         let Some(names) = tracefs.matching(name)? else {
             let known = || tracefs.events().unwrap_or_default();
             let event = tracefs.event(name).map_err(|error| mended(name, error, known))?;
@@ -344,6 +354,10 @@ fn opened(tracefs: &mut Option<Tracefs>) -> Result<&Tracefs, TracefsError> {
         Some(tracefs) => Ok(tracefs),
         tracefs => Ok(tracefs.insert(Tracefs::open()?)),
     }
+}
+
+fn opened_for<'a>(tracefs: &'a mut Option<Tracefs>, name: &str) -> Result<&'a Tracefs, NamedError> {
+    opened(tracefs).map_err(|error| NamedError::Unopened { name: name.to_owned(), error })
 }
 
 #[cfg(test)]

@@ -468,7 +468,7 @@ mod tests {
 
     #[test]
     fn the_filter_of_a_tracepoint_is_asked_of_the_kernel() {
-        let text = "ID: 7\n\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n";
+        let text = "ID: 7\n\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\nprint fmt: \"\"\n";
         let (id, format) = parse_format(text).unwrap();
         let mut event = Event::new(id, "made:up");
         *event.format_mut() = format;
@@ -480,7 +480,7 @@ mod tests {
 
     #[test]
     fn records_of_events_of_programs_are_not_copied() {
-        let text = "ID: 7\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\tfield:u32 x;\toffset:8;\tsize:4;\tsigned:0;\n";
+        let text = "ID: 7\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\tfield:u32 x;\toffset:8;\tsize:4;\tsigned:0;\nprint fmt: \"\"\n";
         let copied = |name| {
             let (id, format) = parse_format(text).unwrap();
             let mut event = Event::new(id, name);

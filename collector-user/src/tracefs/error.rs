@@ -20,7 +20,7 @@ pub enum TracefsError {
         source: io::Error,
     },
     /// The rights are missing.
-    #[error("tracepoints are root's to see: run it with sudo")]
+    #[error("tracepoints, and probes, are root's to see: run it with sudo")]
     NotPermitted,
     /// No tracepoint is called so.
     #[error("this kernel has no event `{name}`{}; `collector list events` lists them", did_you_mean(near))]
@@ -57,7 +57,9 @@ pub enum TracefsError {
         name: String,
     },
     /// The format file can't be understood.
-    #[error("the format of event {name} can't be read: {problem}")]
+    #[error(
+        "the format of event {name} can't be read: {problem}; use another one, as `collector list events` has"
+    )]
     Format {
         /// The event's name.
         name: String,

@@ -37,6 +37,9 @@ pub enum FormatProblem {
         /// What is written there.
         text: String,
     },
+    /// The line behind the fields is not there.
+    #[error("it ends before its line `print fmt:`, cut short")]
+    Cut,
     /// The fields don't fit together.
     #[error(transparent)]
     Format(#[from] FormatError),
@@ -45,7 +48,7 @@ pub enum FormatProblem {
 /// Reads a format file: the event's number and its fields.
 ///
 /// # Errors
-/// When it is not of the form above.
+/// When it is not of the form above, or cut short before its last line.
 pub fn parse_format(text: &str) -> Result<(EventId, EventFormat), FormatProblem> {
     parse_format_of(text, ByteOrder::NATIVE)
 }
@@ -54,6 +57,7 @@ pub fn parse_format(text: &str) -> Result<(EventId, EventFormat), FormatProblem>
 pub(crate) fn parse_format_of(text: &str, order: ByteOrder) -> Result<(EventId, EventFormat), FormatProblem> {
     let mut id = None;
     let mut format = EventFormat::new(order);
+    let mut is_whole = false;
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
         if let Some(number) = line.strip_prefix("ID:") {
@@ -62,25 +66,29 @@ pub(crate) fn parse_format_of(text: &str, order: ByteOrder) -> Result<(EventId, 
             let field = parse_field(field, order)
                 .ok_or_else(|| FormatProblem::Field { line: index + 1, text: line.to_owned() })?;
             format.add_field(field)?;
+        } else if line.starts_with("print fmt:") {
+            is_whole = true;
         }
     }
-    Ok((id.ok_or(FormatProblem::NoId)?, format))
+    let id = id.ok_or(FormatProblem::NoId)?;
+    if is_whole { Ok((id, format)) } else { Err(FormatProblem::Cut) }
 }
 
 /// `TYPE NAME; offset:N; size:N; signed:N;`, with `[N]` behind the name of an array.
 fn parse_field(text: &str, order: ByteOrder) -> Option<EventField> {
-    let mut parts = text.split(';').map(str::trim);
+    let mut parts = text.strip_suffix(';')?.split(';').map(str::trim);
     let declaration = parts.next()?;
-    let (mut offset, mut size, mut signed) = (None, None, false);
+    let (mut offset, mut size, mut signed) = (None, None, None);
     for part in parts {
         match part.split_once(':') {
             Some(("offset", number)) => offset = Some(number.parse().ok()?),
             Some(("size", number)) => size = Some(number.parse().ok()?),
-            Some(("signed", number)) => signed = number == "1",
+            Some(("signed", "0")) => signed = Some(false),
+            Some(("signed", "1")) => signed = Some(true),
             _ => {}
         }
     }
-    let (offset, size): (u32, u32) = (offset?, size?);
+    let (offset, size, signed): (u32, u32, bool) = (offset?, size?, signed?);
     let (type_name, name) = declaration.rsplit_once(char::is_whitespace)?;
     let type_name = type_name.trim();
     let (name, count) = match name.split_once('[') {
@@ -202,7 +210,8 @@ mod tests {
     fn enums_are_as_wide_and_signed_as_the_kernel_says() {
         let text = "name: x\nID: 1\nformat:\n\
             \tfield:enum left a;\toffset:0;\tsize:4;\tsigned:1;\n\
-            \tfield:enum right b;\toffset:4;\tsize:1;\tsigned:0;\n";
+            \tfield:enum right b;\toffset:4;\tsize:1;\tsigned:0;\n\
+            print fmt: \"\"\n";
         let (_, format) = parse_format(text).unwrap();
         let record = [0xff; 5];
         let data = collector_common::event::EventData::new(&record, &record, &format);
@@ -241,7 +250,8 @@ mod tests {
             \tfield:__data_loc char[] data;\toffset:13;\tsize:4;\tsigned:1;\n\
             \tfield:char name[];\toffset:17;\tsize:4;\tsigned:1;\n\
             \tfield:struct pair both;\toffset:21;\tsize:8;\tsigned:1;\n\
-            \tfield:__rel_loc u8 raw[];\toffset:29;\tsize:4;\tsigned:1;\n";
+            \tfield:__rel_loc u8 raw[];\toffset:29;\tsize:4;\tsigned:1;\n\
+            print fmt: \"\"\n";
         let (_, format) = parse_format(text).unwrap();
         let mut record = [0; 8].to_vec();
         record.push(7);
@@ -267,6 +277,19 @@ mod tests {
             let text = format!("ID: 1\n\t{cut}\n");
             let problem = FormatProblem::Field { line: 2, text: cut.to_owned() };
             assert_eq!(parse_format(&text).err(), Some(problem));
+        }
+    }
+
+    #[test]
+    fn what_is_cut_short_anywhere_is_refused_or_the_same() {
+        let told = |read: &(EventId, EventFormat)| format!("{:?} {:?}", read.0, read.1.fields());
+        let whole = parse_format(SWITCH).unwrap();
+        let last = SWITCH.find("print fmt:").unwrap() + "print fmt:".len();
+        for cut in 0..SWITCH.len() {
+            match parse_format(&SWITCH[..cut]) {
+                Ok(read) => assert!(cut >= last && told(&read) == told(&whole), "{}", &SWITCH[..cut]),
+                Err(error) => assert!(cut < last, "{cut}: {error}"),
+            }
         }
     }
 

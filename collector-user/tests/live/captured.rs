@@ -143,3 +143,20 @@ fn perf_reads_what_the_other_output_has() {
     let differ: Vec<_> = ours.symmetric_difference(&theirs).collect();
     assert!(differ.is_empty(), "{differ:#?}");
 }
+
+/// What the programs copied of a large stack's outer frames is in the file: it is unwound as it was in the recording.
+#[test]
+fn outer_frames_of_large_stacks_are_in_a_file_of_records() {
+    let Some(_live) = live("outer_frames_of_large_stacks_are_in_a_file_of_records") else { return };
+    let folder = folder();
+    let path = folder.path().join("turns.perf.data");
+    let program = compile(folder.path(), "turns", "turns.c", &[]);
+    let capture = Some(File::create_new(&path).unwrap());
+    let mut settings = SessionSettings { capture, ..settings(&[]) };
+    settings.sampling.clock = true;
+    let recorded = record(settings, &[program.into()]);
+    let replayed = Replay::open_path(&path).unwrap().run();
+    let complete = |recording: &Recording| recording.stats.stacks.get("complete").copied().unwrap_or(0);
+    let (there, again) = (complete(&recorded), complete(&replayed));
+    assert!(there > 300 && again == there, "{:?} {:?}", recorded.stats.stacks, replayed.stats.stacks);
+}
