@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -27,8 +27,13 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 pub(crate) struct Registered {
     /// Takes definitions and removals.
     control: File,
+    /// For people: what has that file take a line.
+    by_hand: ByHand,
+    /// What it is called by who asked for it.
+    probe: String,
     group: String,
     event: String,
+    is_removed: bool,
     is_of_programs: bool,
     /// What was asked for and is not recorded, or what recording it does to the program.
     note: Option<String>,
@@ -50,7 +55,16 @@ impl Registered {
         let group = format!("{PREFIX}{}_{}_{number}", pid_namespace(), process::id());
         // From the first location on there is something to be removed.
         let is_of_programs = file == USER;
-        let mut registered = Self { control, group, event: event_name(called), is_of_programs, note: None };
+        let mut registered = Self {
+            control,
+            by_hand: ByHand::new(tracefs, file),
+            probe: probe.name.clone(),
+            group,
+            event: event_name(called),
+            is_removed: false,
+            is_of_programs,
+            note: None,
+        };
         let calls = calls_at_once(probe.moment, !is_of_programs, locations.len());
         let line =
             |location: &Location| line(probe.moment, calls, &registered.group, &registered.event, location);
@@ -86,6 +100,24 @@ impl Registered {
     /// What the event is called in tracefs.
     pub(crate) fn name(&self) -> String {
         format!("{}:{}", self.group, self.event)
+    }
+
+    /// Has the kernel forget it. Where it does not, that is for people, and said once.
+    pub(crate) fn remove(&mut self) -> Option<String> {
+        if std::mem::replace(&mut self.is_removed, true) {
+            return None;
+        }
+        let Self { by_hand, probe, group, event, .. } = &*self;
+        match self.write(&format!("-:{group}/{event}\n")) {
+            // Nothing was defined.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => Some(format!(
+                "{probe}: its event {group}:{event} stays in the kernel: {error}; when nobody uses it any more, remove it with {}, as the next \
+                 recording of a probe does",
+                by_hand.removes(&format!("{group}/{event}"))
+            )),
+            Ok(()) => None,
+        }
     }
 
     /// A definition is one write.
@@ -157,15 +189,32 @@ fn pid_namespace() -> u64 {
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        let Self { group, event, .. } = &*self;
-        match self.write(&format!("-:{group}/{event}\n")) {
-            // Nothing was defined.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => {
-                log::warn!("the probe {group}:{event} stays until the next recording of one: {error}");
-            }
-            Ok(()) => {}
+        if let Some(stays) = self.remove() {
+            log::warn!("{stays}");
         }
+    }
+}
+
+/// For people: how a control file of tracefs is given a line.
+#[derive(Debug)]
+struct ByHand {
+    path: PathBuf,
+    is_mounted: bool,
+}
+
+impl ByHand {
+    fn new(tracefs: &Tracefs, file: &str) -> Self {
+        let is_mounted = tracefs.is_mounted();
+        let root = if is_mounted { tracefs.root() } else { Path::new(Tracefs::MOUNTED[0]) };
+        Self { path: root.join(file), is_mounted }
+    }
+
+    /// What removes the event `name`, `GROUP/EVENT`. It is added to the file: to write over that removes all probes.
+    fn removes(&self, name: &str) -> String {
+        let [folder, ..] = Tracefs::MOUNTED;
+        let mount =
+            if self.is_mounted { String::new() } else { format!("mount -t tracefs tracefs {folder}; ") };
+        format!("`sudo sh -c \"{mount}echo '-:{name}' >> {}\"`", self.path.display())
     }
 }
 
@@ -187,7 +236,10 @@ pub(super) fn remove_left(tracefs: &Tracefs, file: &'static str) -> io::Result<(
         let mut control = tracefs.open_control(file)?;
         // Another collector may have come first.
         if let Err(error) = control.write_all(format!("-:{name}\n").as_bytes()) {
-            log::warn!("the probe {name}, which an earlier collector has left, can't be removed: {error}");
+            let by_hand = ByHand::new(tracefs, file).removes(&name);
+            log::warn!(
+                "the probe {name}, which an earlier collector has left, stays: {error}; remove it with {by_hand}"
+            );
         }
     }
     Ok(())
@@ -221,6 +273,40 @@ mod tests {
         for other in ["p:probe_x/f /bin/x:0x10", "p:collector_x_1_1/f /x:0", "", &gone, &elsewhere] {
             assert_eq!(left(other), None, "{other}");
         }
+    }
+
+    fn of_file(control: File, is_mounted: bool) -> Registered {
+        let path = "/sys/kernel/tracing/uprobe_events".into();
+        Registered {
+            control,
+            by_hand: ByHand { path, is_mounted },
+            probe: "uprobe:/bin/x:f".to_owned(),
+            group: "collector_1_2_0".to_owned(),
+            event: "f".to_owned(),
+            is_removed: false,
+            is_of_programs: true,
+            note: None,
+        }
+    }
+
+    #[test]
+    fn what_stays_in_the_kernel_is_told_with_what_removes_it() {
+        // It has no room for anything.
+        let full = || File::options().append(true).open("/dev/full").unwrap();
+        let mut stays = of_file(full(), true);
+        assert_eq!(
+            stays.remove().as_deref(),
+            Some(
+                "uprobe:/bin/x:f: its event collector_1_2_0:f stays in the kernel: No space left on device (os error 28); when nobody uses it \
+                 any more, remove it with `sudo sh -c \"echo '-:collector_1_2_0/f' >> /sys/kernel/tracing/uprobe_events\"`, as the next recording of \
+                 a probe does"
+            )
+        );
+        assert_eq!(stays.remove(), None, "it is said once");
+        let says = of_file(full(), false).remove().unwrap();
+        assert!(says.contains("sh -c \"mount -t tracefs tracefs /sys/kernel/tracing; echo '-:"), "{says}");
+        let takes = File::options().append(true).open("/dev/null").unwrap();
+        assert_eq!(of_file(takes, true).remove(), None);
     }
 
     fn places(names: &[&str]) -> Vec<Location> {

@@ -91,6 +91,12 @@ impl Dispatch {
         self.hooked.iter().any(|hooked| hooked.hook.probe.as_ref().is_some_and(Registered::is_of_programs))
     }
 
+    /// Removes the events that were made for probes: what records them is closed. Gives what a user should know of those that stay.
+    pub(crate) fn remove_probes(&mut self) -> Vec<String> {
+        let probes = self.hooked.iter_mut().filter_map(|hooked| hooked.hook.probe.as_mut());
+        probes.filter_map(Registered::remove).collect()
+    }
+
     /// Adds a kind of sample for the sampling clock, if there is one with its period, and for each event whose stacks are wanted;
     /// for those whose raw events are kept a kind of these, too.
     pub(crate) fn new(

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use collector_common::event::{EventData, EventFieldRef, EventFlags, filter};
 use collector_user::probe::Probe;
 use collector_user::session::{Backend, Session, SessionSettings};
-use collector_user::source::{Settings, Targets};
+use collector_user::source::{Hook, Settings, Targets};
 use collector_user::tracefs::Tracefs;
 
 use crate::prerequisites::{find, live, live_with};
@@ -126,6 +127,36 @@ fn types_say_what_a_register_holds() {
     });
     let expected = (0..TIMES as u64).map(|i| ((i as u8).wrapping_sub(50), false, i << 33));
     assert_eq!(seen, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_probe_that_somebody_else_uses_stays_and_is_told() {
+    let Some(_live) = live("a_probe_that_somebody_else_uses_stays_and_is_told") else { return };
+    let folder = folder();
+    let program = probed(folder.path(), "probed", &[]);
+    let before = registered();
+    let hooks = attach(&format!("uprobe:{}:work(a:i32)", program.display()));
+    let made = registered().into_iter().find(|line| !before.contains(line)).unwrap();
+    let name = made.split([':', ' ']).nth(1).unwrap();
+    let tracefs = Tracefs::open().unwrap();
+    let same = tracefs.event(&name.replace('/', ":")).unwrap();
+    let other = Session::start(of_events(Backend::Perf, vec![Hook::tracepoint(same)]), None).unwrap();
+    let recording = scenarios::record(of_events(Backend::Auto, hooks), &command(&program));
+    assert!(registered().contains(&made));
+    let [told] = &recording.warnings[..] else { panic!("{:?}", recording.warnings) };
+    assert!(told.contains(&name.replace('/', ":")) && told.contains("resource busy"), "{told}");
+    other.finish().unwrap();
+    let remedy = told.split('`').nth(1).unwrap().replace("sudo ", "");
+    if tracefs.is_mounted() {
+        let done = Command::new("sh").args(["-c", &remedy]).stdout(Stdio::null()).status().unwrap();
+        assert!(done.success(), "{remedy}");
+    } else {
+        // What would remove it where it is mounted.
+        let line = remedy.split('\'').nth(1).unwrap();
+        let mut file = fs::File::options().append(true).open(tracefs.root().join(OF_PROGRAMS)).unwrap();
+        writeln!(file, "{line}").unwrap();
+    }
+    assert_eq!(registered(), before, "{remedy}");
 }
 
 #[test]

@@ -37,19 +37,21 @@ impl Session {
         self.recorder.name_users();
         losses.causes().for_each(|(cause, count)| self.recorder.ledger_mut().lose(cause, count));
         let mut ending = Ending { losses, account, ..self.ending(stopping, end) };
+        let backend = self.sources.first().map_or("", |source| source.name());
+        // They go before the events of `dispatch` do.
+        self.sources.clear();
         ending.warnings = self.warnings(&ending.account);
+        ending.warnings.append(&mut self.dispatch.remove_probes());
         let journal = self.journal.take();
         let journal_failure = journal.and_then(|journal| journal.finish(&ending, &mut self.recorder).err());
         let recorded = Recorded {
             recorder: self.recorder,
             dispatch: self.dispatch,
             capture: self.capture,
-            backend: self.sources.first().map_or("", |source| source.name()),
+            backend,
             frequency: self.settings.sampling.frequency,
             kernel_symbols: Some(KALLSYMS.into()),
         };
-        // They go before the events of `dispatch` do.
-        self.sources.clear();
         let account = std::mem::take(&mut ending.account);
         Ok(Recording { journal_failure, ..put_together(recorded, account, ending) })
     }
