@@ -33,7 +33,7 @@ const LONGEST_FUNCTION: u64 = 1 << 20;
 
 /// Control files of probes of programs, and of those of the kernel.
 pub(super) const USER: &str = "uprobe_events";
-const KERNEL: &str = "kprobe_events";
+pub(super) const KERNEL: &str = "kprobe_events";
 
 impl Probe {
     /// Makes events of the probe: one, or of markers whose arguments differ from place to place one of each kind. They are

@@ -46,6 +46,7 @@ mod kernel;
 #[cfg(feature = "ebpf")]
 mod linkage;
 mod machine;
+mod misses;
 mod registered;
 mod spec;
 mod usdt;
@@ -55,4 +56,5 @@ pub use error::ProbeError;
 pub use kernel::KernelFunctions;
 pub use spec::{Moment, Place, Probe};
 
-pub(crate) use registered::Registered;
+pub(crate) use misses::Misses;
+pub(crate) use registered::{Missed, Registered};

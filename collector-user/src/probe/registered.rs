@@ -10,9 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use collector_common::loss::LossCause;
+
 use super::ProbeError;
 use super::attach::USER;
 use super::definition::{Location, calls_at_once, event_name, line};
+use super::misses::{Misses, name_of};
 use super::spec::{Moment, Probe};
 use crate::tracefs::Tracefs;
 
@@ -35,6 +38,9 @@ pub(crate) struct Registered {
     event: String,
     is_removed: bool,
     is_of_programs: bool,
+    moment: Moment,
+    /// How often the kernel had not told of a hit when the recording began.
+    missed_before: u64,
     /// What was asked for and is not recorded, or what recording it does to the program.
     note: Option<String>,
 }
@@ -63,6 +69,8 @@ impl Registered {
             event: event_name(called),
             is_removed: false,
             is_of_programs,
+            moment: probe.moment,
+            missed_before: 0,
             note: None,
         };
         let calls = calls_at_once(probe.moment, !is_of_programs, locations.len());
@@ -71,7 +79,7 @@ impl Registered {
         let define = |location: &Location| registered.write(&line(location));
         let refused = define_each(locations, define).map_err(|(location, source)| ProbeError::Refused {
             probe: probe.name.clone(),
-            told: told(tracefs, &format!("{}/{}", registered.group, registered.event)),
+            told: told(tracefs, &registered.path()),
             definition: line(location).trim().to_owned(),
             source,
         })?;
@@ -97,6 +105,22 @@ impl Registered {
         self.is_of_programs
     }
 
+    /// The recording begins.
+    pub(crate) fn begin(&mut self, misses: &Misses) {
+        self.missed_before = misses.of(&self.path());
+    }
+
+    /// Hits since then of which the kernel did not tell, if there were any.
+    pub(crate) fn missed(&self, misses: &Misses) -> Option<Missed> {
+        let count = misses.of(&self.path()).checked_sub(self.missed_before)?;
+        (count > 0).then(|| Missed { probe: self.probe.clone(), moment: self.moment, count })
+    }
+
+    /// As removals and definitions have it.
+    fn path(&self) -> String {
+        format!("{}/{}", self.group, self.event)
+    }
+
     /// What the event is called in tracefs.
     pub(crate) fn name(&self) -> String {
         format!("{}:{}", self.group, self.event)
@@ -107,14 +131,15 @@ impl Registered {
         if std::mem::replace(&mut self.is_removed, true) {
             return None;
         }
-        let Self { by_hand, probe, group, event, .. } = &*self;
-        match self.write(&format!("-:{group}/{event}\n")) {
+        let (path, probe) = (self.path(), &self.probe);
+        match self.write(&format!("-:{path}\n")) {
             // Nothing was defined.
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => Some(format!(
-                "{probe}: its event {group}:{event} stays in the kernel: {error}; when nobody uses it any more, remove it with {}, as the next \
-                 recording of a probe does",
-                by_hand.removes(&format!("{group}/{event}"))
+                "{probe}: its event {} stays in the kernel: {error}; when nobody uses it any more, remove it with {}, as the next recording of \
+                 a probe does",
+                self.name(),
+                self.by_hand.removes(&path)
             )),
             Ok(()) => None,
         }
@@ -126,6 +151,40 @@ impl Registered {
             written if written == line.len() => Ok(()),
             _ => Err(io::ErrorKind::WriteZero.into()),
         }
+    }
+}
+
+/// Hits of a probe of which the kernel did not tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Missed {
+    probe: String,
+    moment: Moment,
+    pub(crate) count: u64,
+}
+
+impl Missed {
+    /// Mostly: the kernel has one count for returns that it had no room for, and those of calls that came while their CPU was in a probe.
+    pub(crate) fn cause(&self) -> LossCause {
+        match self.moment {
+            Moment::Entry => LossCause::NotRun,
+            Moment::Return => LossCause::NoRoom,
+        }
+    }
+
+    /// For people. Where `are_counted`, all of them would have been recorded.
+    pub(crate) fn told(&self, are_counted: bool) -> String {
+        let Self { probe, moment, count } = self;
+        let why = match moment {
+            Moment::Entry => {
+                "calls were not recorded, as their CPU was in another probe: probe other functions"
+            }
+            Moment::Return => {
+                "returns were not recorded, as more calls waited in the functions than the kernel keeps, or came while their CPU was in another \
+                 probe: probe fewer functions, or some that return sooner"
+            }
+        };
+        let whose = if are_counted { "" } else { "; those that were not asked for are among them" };
+        format!("{probe}: {count} {why}{whose}")
     }
 }
 
@@ -247,7 +306,7 @@ pub(super) fn remove_left(tracefs: &Tracefs, file: &'static str) -> io::Result<(
 
 /// `GROUP/EVENT` of a line, if its collector was of this pid namespace and does not run.
 fn left(line: &str) -> Option<String> {
-    let name = line.split_once(':')?.1.split(' ').next()?;
+    let name = name_of(line)?;
     let mut numbers = name.strip_prefix(PREFIX)?.split('_');
     let namespace: u64 = numbers.next()?.parse().ok()?;
     let pid: u32 = numbers.next()?.parse().ok()?;
@@ -285,6 +344,8 @@ mod tests {
             event: "f".to_owned(),
             is_removed: false,
             is_of_programs: true,
+            moment: Moment::Return,
+            missed_before: 0,
             note: None,
         }
     }
@@ -307,6 +368,28 @@ mod tests {
         assert!(says.contains("sh -c \"mount -t tracefs tracefs /sys/kernel/tracing; echo '-:"), "{says}");
         let takes = File::options().append(true).open("/dev/null").unwrap();
         assert_eq!(of_file(takes, true).remove(), None);
+    }
+
+    #[test]
+    fn what_was_missed_before_the_recording_is_none_of_it() {
+        let misses = |count| Misses::of_one("collector_1_2_0/f", count);
+        let mut probe = of_file(File::options().append(true).open("/dev/null").unwrap(), true);
+        probe.begin(&misses(5));
+        assert_eq!([5, 0].map(|count| probe.missed(&misses(count))), [None, None]);
+        let missed = probe.missed(&misses(7)).unwrap();
+        assert_eq!((missed.count, missed.cause()), (2, LossCause::NoRoom));
+        let says = missed.told(true);
+        assert!(
+            says.starts_with("uprobe:/bin/x:f: 2 returns were not recorded") && says.ends_with("sooner"),
+            "{says}"
+        );
+        let of_calls = Missed { moment: Moment::Entry, ..missed };
+        let says = of_calls.told(false);
+        assert!(
+            says.contains("2 calls were not recorded") && says.ends_with("not asked for are among them"),
+            "{says}"
+        );
+        assert_eq!(of_calls.cause(), LossCause::NotRun);
     }
 
     fn places(names: &[&str]) -> Vec<Location> {

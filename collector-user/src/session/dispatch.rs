@@ -10,7 +10,7 @@ use super::program_records::{Output, ProgramRecords, of_program};
 use super::short_times::{Part, ShortTimes};
 use super::times_off::{Ended, Joined, TimesOff};
 use super::wakers::{self, waker_of};
-use crate::probe::Registered;
+use crate::probe::{Missed, Misses, Registered};
 use crate::recorder::{Kept, Kinds, Recorder, Taken, context_of};
 use crate::source::{EventIndex, EventRequest, Hook, Program, Settings, SourceRecord, Trigger};
 use crate::wakers::Wakers;
@@ -89,6 +89,28 @@ impl Dispatch {
     /// Whether functions of programs are among the events.
     pub(crate) fn probes_programs(&self) -> bool {
         self.hooked.iter().any(|hooked| hooked.hook.probe.as_ref().is_some_and(Registered::is_of_programs))
+    }
+
+    /// The recording begins: what the kernel has not told of its probes up to now is none of it.
+    pub(crate) fn begin(&mut self) {
+        let mut probes = self.hooked.iter_mut().filter_map(|hooked| hooked.hook.probe.as_mut());
+        let mut of_kernel = probes.by_ref().filter(|probe| !probe.is_of_programs()).peekable();
+        if of_kernel.peek().is_some() {
+            let misses = Misses::so_far();
+            of_kernel.for_each(|probe| probe.begin(&misses));
+        }
+    }
+
+    /// Hits of probes of the kernel since then of which it did not tell, each with whether all of an event's are to be recorded.
+    pub(crate) fn missed(&self) -> Vec<(Missed, bool)> {
+        let probes =
+            self.hooked.iter().filter_map(|hooked| Some((hooked.hook.probe.as_ref()?, &hooked.hook.event)));
+        let mut of_kernel = probes.filter(|(probe, _)| !probe.is_of_programs()).peekable();
+        if of_kernel.peek().is_none() {
+            return Vec::new();
+        }
+        let misses = Misses::so_far();
+        of_kernel.filter_map(|(probe, event)| Some((probe.missed(&misses)?, !event.is_filtered()))).collect()
     }
 
     /// Removes the events that were made for probes: what records them is closed. Gives what a user should know of those that stay.

@@ -261,9 +261,7 @@ impl Session {
             .iter_mut()
             .try_for_each(|source| source.start())
             .map_err(SessionError::system("the events can't be started"))?;
-        session.began = clock::now();
-        let system = session.recorder.machine_mut().system_mut();
-        (system.start, system.clocks.start) = (session.began, Some(clock::anchor()));
+        session.begin();
         session.fill_waker(command.as_ref()).map_err(SessionError::system("epoll"))?;
         session.hand_on_files();
         if let Some(command) = &mut command {
@@ -274,6 +272,14 @@ impl Session {
         session.command = command;
         session.round(Upto::Written);
         Ok(session)
+    }
+
+    /// The sources have started.
+    fn begin(&mut self) {
+        self.began = clock::now();
+        self.dispatch.begin();
+        let system = self.recorder.machine_mut().system_mut();
+        (system.start, system.clocks.start) = (self.began, Some(clock::anchor()));
     }
 
     /// Has the kernel follow the processes below those of `-p`. One of them may fork before it is followed: then the

@@ -3,11 +3,13 @@
 
 use std::ffi::{CStr, c_long};
 use std::io;
+use std::mem::offset_of;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
 use aya::programs::ProgramError;
-use aya_obj::generated::{bpf_attr, bpf_cmd, bpf_prog_info, bpf_prog_type};
+use aya_obj::generated::{bpf_attr, bpf_cmd, bpf_link_info, bpf_prog_info, bpf_prog_type};
 use aya_obj::{Function, VerifierLog};
+use bytemuck::{Pod, Zeroable};
 
 use super::bpf::call;
 
@@ -164,6 +166,56 @@ pub(crate) fn program_info(program: BorrowedFd<'_>) -> io::Result<bpf_prog_info>
     Ok(info)
 }
 
+/// What the kernel tells of a link to its functions: `struct bpf_link_info`, with the part of its union that is `kprobe_multi`. A kernel
+/// that has less of it leaves the rest as it was.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+struct FunctionsLink {
+    /// `enum bpf_link_type`.
+    kind: u32,
+    id: u32,
+    program: u32,
+    padding: u32,
+    addresses: u64,
+    count: u32,
+    flags: u32,
+    missed: u64,
+    cookies: u64,
+}
+
+const _: () = {
+    assert!(offset_of!(FunctionsLink, addresses) == offset_of!(bpf_link_info, __bindgen_anon_1));
+    assert!(offset_of!(FunctionsLink, missed) == 32);
+    assert!(size_of::<FunctionsLink>() <= size_of::<bpf_link_info>());
+};
+
+impl FunctionsLink {
+    /// `BPF_LINK_TYPE_KPROBE_MULTI`.
+    const KIND: u32 = 8;
+
+    fn missed(&self) -> Option<u64> {
+        (self.kind == Self::KIND).then_some(self.missed)
+    }
+}
+
+/// How often the kernel came to a function of a link of [`link_to_kernel`] and did not run the program: it kept account of as many calls
+/// already as it has room for, or was in another probe. 0 before Linux 6.7, which does not tell.
+///
+/// # Errors
+/// When it is no such link, or the kernel is older than 5.8.
+pub(crate) fn missed_of_link(link: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut info = FunctionsLink::default();
+    let mut attributes = none();
+    // SAFETY: this is the part of the union that asks for information; all of it is zero.
+    let asked = unsafe { &mut attributes.info };
+    asked.bpf_fd = link.as_raw_fd().cast_unsigned();
+    asked.info = (&raw mut info) as u64;
+    asked.info_len = size_of::<FunctionsLink>() as u32;
+    // SAFETY: the kernel writes at most as much as it is told there is room for.
+    unsafe { call(bpf_cmd::BPF_OBJ_GET_INFO_BY_FD as c_long, &mut attributes) }?;
+    info.missed().ok_or_else(|| io::ErrorKind::InvalidInput.into())
+}
+
 fn none() -> bpf_attr {
     // SAFETY: a union of plain numbers.
     unsafe { std::mem::zeroed() }
@@ -178,4 +230,26 @@ unsafe fn bpf(command: bpf_cmd, attributes: &mut bpf_attr) -> io::Result<OwnedFd
     let fd = unsafe { call(command as c_long, attributes) }?;
     // SAFETY: the call gave a new descriptor that nothing else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words that the kernel writes, of as many as it has.
+    fn link(words: &[u32]) -> FunctionsLink {
+        let mut link = FunctionsLink::default();
+        bytemuck::cast_slice_mut(bytemuck::bytes_of_mut(&mut link))[..words.len()].copy_from_slice(words);
+        link
+    }
+
+    #[test]
+    fn misses_are_read_where_the_kernel_has_them() {
+        // Type, id, program and a gap; addresses (none were asked for), 3 functions, flags of returns; misses; cookies.
+        let words = [8, 21, 7, 0, 0, 0, 3, 1, 17, 1, 0, 0];
+        assert_eq!(link(&words).missed(), Some((1 << 32) + 17));
+        assert_eq!(link(&words[..8]).missed(), Some(0), "a kernel that does not tell");
+        // `BPF_LINK_TYPE_PERF_EVENT`
+        assert_eq!(link(&[7, 21, 7, 0, 0, 0, 3, 1, 17, 0]).missed(), None);
+    }
 }

@@ -6,16 +6,19 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use collector_common::event::{EventData, EventFieldRef};
 use collector_user::probe::Probe;
 use collector_user::session::Backend;
 use collector_user::tracefs::Tracefs;
 
-use crate::prerequisites::{live, not_on_this_kernel};
-use crate::probe_values::{self, OF_THE_KERNEL, TIMES, registered};
+use crate::prerequisites::{kernel_is_since, live, not_on_this_kernel};
+use crate::probe_values::{self, OF_THE_KERNEL, TIMES, attach, command, of_events, registered};
 use crate::programs::{compile, folder};
 use crate::recording::record;
+use crate::scenarios;
 
 /// `TEXTS` of the program.
 const TEXTS: [&str; 4] = ["zero", "one", "two words", ""];
@@ -109,6 +112,34 @@ fn returns_of_many_calls_that_wait_at_once() {
         Ok(data.try_get_i64(refs[0])?)
     });
     assert_eq!(seen.iter().filter(|read| **read == 1).count(), TIMES, "a pattern: {seen:?}");
+}
+
+#[test]
+fn returns_that_the_kernel_has_no_room_for_are_told() {
+    let test = "returns_that_the_kernel_has_no_room_for_are_told";
+    let Some(_live) = live(test).filter(|_| has_probes(test)) else { return };
+    if !kernel_is_since(5, 17) {
+        return not_on_this_kernel(test, "it is older than 5.17, and may not count them");
+    }
+    let folder = folder();
+    let program = compile(folder.path(), "waiting_reads", "waiting_reads.c", &["-pthread"]);
+    // Of so many functions at once the kernel keeps few calls each, where they are an event of tracefs.
+    let mut hooks = attach("kretprobe:vfs_*(ret:i64)");
+    assert!(hooks[0].note().is_some_and(|note| note.contains("few calls each")), "{:?}", hooks[0].note());
+    let met = Arc::new(AtomicUsize::new(0));
+    let meets = Arc::clone(&met);
+    let returned = hooks[0].event.format().field_ref("ret").unwrap();
+    hooks[0].event.add_closure(move |data| {
+        meets.fetch_add(usize::from(data.try_get_i64(returned)? == 1), Ordering::Relaxed);
+        Ok(())
+    });
+    let recording = scenarios::record(of_events(Backend::Perf, hooks), &command(&program));
+    let [told] = &recording.warnings[..] else { panic!("{:?}", recording.warnings) };
+    let count = told.split(" returns were not recorded").next().unwrap().rsplit(' ').next().unwrap();
+    let (count, met): (usize, usize) = (count.parse().unwrap(), met.load(Ordering::Relaxed));
+    assert!(met < TIMES && count + met >= TIMES, "{met} were met: {told}");
+    assert!(told.ends_with("not asked for are among them"), "{told}");
+    assert_eq!(recording.ledger.total_lost(), 0, "nobody knows whose they were");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::kernel::KALLSYMS;
 use crate::recording::Recording;
 use crate::session::ending::{Recorded, put_together};
 use crate::session::error::SessionError;
-use crate::source::Account;
+use crate::source::{Account, Targets};
 
 impl Session {
     /// Stops sampling, takes what is left in the rings, and closes the account.
@@ -28,12 +28,23 @@ impl Session {
             .try_for_each(|source| source.stop())
             .map_err(SessionError::system("the events can't be stopped"))?;
         let end = clock::now();
+        let missed = self.dispatch.missed();
         self.round(Upto::Now);
         let (mut account, mut losses) = (Account::default(), Ledger::default());
         for source in &mut self.sources {
             let failed = SessionError::system("the counters of what was lost can't be read");
             account.add(source.close(&mut losses).map_err(failed)?);
         }
+        // The kernel counts them for all processes together.
+        let is_chosen = self.settings.sampling.targets != Targets::default();
+        let missed = missed.into_iter().map(|(missed, is_whole)| (missed, is_whole && !is_chosen));
+        let missed = missed.map(|(missed, are_counted)| {
+            if are_counted {
+                losses.lose(missed.cause(), missed.count);
+            }
+            missed.told(are_counted)
+        });
+        let mut missed: Vec<String> = missed.collect();
         self.recorder.name_users();
         losses.causes().for_each(|(cause, count)| self.recorder.ledger_mut().lose(cause, count));
         let mut ending = Ending { losses, account, ..self.ending(stopping, end) };
@@ -41,6 +52,7 @@ impl Session {
         // They go before the events of `dispatch` do.
         self.sources.clear();
         ending.warnings = self.warnings(&ending.account);
+        ending.warnings.append(&mut missed);
         ending.warnings.append(&mut self.dispatch.remove_probes());
         let journal = self.journal.take();
         let journal_failure = journal.and_then(|journal| journal.finish(&ending, &mut self.recorder).err());

@@ -131,7 +131,7 @@ impl Asked {
             parts.push(Box::new(KernelLocks::new(event)));
         }
         if !self.functions.is_empty() {
-            parts.push(Box::new(Functions::new(self.functions.clone())));
+            parts.push(Box::new(Functions::new(self.functions.clone(), &settings.targets)));
         }
         if !self.tracepoints.is_empty() {
             parts.push(Box::new(Tracepoints::new(self.tracepoints.clone(), &settings.targets)));
