@@ -153,8 +153,13 @@ fn named(error: SessionError, events: &[Hook]) -> SessionError {
         event.hook().and_then(|at| events.get(at)).map(|hook| hook.event.name().to_owned())
     };
     match error {
-        SessionError::Perf(PerfError::Event { event, source }) => {
-            SessionError::Event { name: name_of(event).unwrap_or_default(), source }
+        SessionError::Perf(PerfError::Event { event, name, source }) => {
+            let name = name_of(event).unwrap_or(name);
+            match source.raw_os_error() {
+                // The events that are listed have records; of some, stacks alone are refused.
+                Some(libc::EINVAL | libc::EOPNOTSUPP) => SessionError::Event { name, source },
+                _ => PerfError::Event { event, name, source }.into(),
+            }
         }
         SessionError::Perf(PerfError::NoUnit { event, name }) => {
             PerfError::NoUnit { event, name: name_of(event).unwrap_or(name) }.into()

@@ -15,6 +15,7 @@ pub mod ebpf;
 mod interface;
 mod named;
 pub mod perf;
+mod remedy;
 mod request;
 pub(crate) mod scope;
 mod settings;

@@ -19,8 +19,9 @@ use collector_common::wire::{
 use rustix::fs::fstat;
 
 use super::attached::Attached;
+use super::error::LoadError;
 use super::links::Links;
-use super::load::{self, Level, LoadError};
+use super::load::{self, Level};
 use super::multi_probe::MultiProbe;
 use super::object::object;
 use super::part::{Ended, Part};
@@ -188,7 +189,7 @@ fn attach_one(
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let location = UProbeAttachLocation::AbsoluteOffset(offset);
     let attached = load::program::<UProbe>(ebpf, name)?.attach(location, path, UProbeScope::AllProcesses);
-    attached.map_err(|error| LoadError::step(name, error))
+    attached.map_err(|error| LoadError::step(format!("program {name} could not be attached"), error))
 }
 
 impl Part for Allocations {

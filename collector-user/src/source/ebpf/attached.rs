@@ -7,7 +7,8 @@ use aya::Ebpf;
 use aya::programs::RawTracePoint;
 use aya::programs::raw_trace_point::RawTracePointLinkId;
 
-use super::load::{self, LoadError};
+use super::error::LoadError;
+use super::load;
 
 /// Some programs.
 pub(super) struct Attached {

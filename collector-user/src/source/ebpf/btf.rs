@@ -37,10 +37,14 @@ pub enum BtfError {
         source: std::io::Error,
     },
     /// The bytes are not BTF.
-    #[error("the kernel's type information is malformed")]
+    #[error(
+        "the kernel's type information (/sys/kernel/btf/vmlinux) is malformed: boot another kernel, and report this one"
+    )]
     Malformed,
     /// The kernel has no such structure or member.
-    #[error("the kernel's type information has no {0}")]
+    #[error(
+        "the kernel's type information (/sys/kernel/btf/vmlinux) has no {0}: boot another kernel, and report this one"
+    )]
     Missing(String),
 }
 
@@ -50,7 +54,8 @@ fn remedy(error: &std::io::Error) -> &'static str {
         std::io::ErrorKind::NotFound => {
             ": boot a kernel built with CONFIG_DEBUG_INFO_BTF=y, and have /sys mounted"
         }
-        _ => "",
+        std::io::ErrorKind::PermissionDenied => ": run it with sudo",
+        _ => ": have /sys mounted, and boot a kernel built with CONFIG_DEBUG_INFO_BTF=y",
     }
 }
 

@@ -16,7 +16,8 @@ use collector_common::wire::{COMM_LEN, Counter, Fault, FaultCounts, SampleFlags,
 use perf_event_open_sys::bindings::{PERF_TYPE_SOFTWARE, perf_event_attr};
 
 use super::attached::Attached;
-use super::load::{self, Level, LoadError};
+use super::error::LoadError;
+use super::load::{self, Level};
 use super::part::{Ended, Part};
 use crate::source::cpu_life::CpuLife;
 use crate::source::scope::Scope;
@@ -88,8 +89,10 @@ impl Faults {
             let counter = PerfEvent::open(&attributes(kind.counter), Whom::Anyone, cpu).map_err(step)?;
             let program = ebpf.program(kind.program).and_then(|program| program.try_into().ok());
             let program: &PerfEventProgram =
-                program.ok_or_else(|| LoadError::step(kind.program, "not in the object"))?;
-            let fd = program.fd().map_err(|error| LoadError::step(kind.program, error))?;
+                program.ok_or_else(|| LoadError::missing(format!("program {}", kind.program)))?;
+            let fd = program.fd().map_err(|error| {
+                LoadError::step(format!("program {} could not be used", kind.program), error)
+            })?;
             counter.set_bpf(fd.as_fd()).map_err(step)?;
             if self.is_started {
                 counter.enable().map_err(step)?;
@@ -143,8 +146,9 @@ impl Part for Faults {
     fn add_cpu(&mut self, ebpf: &Ebpf, cpu: u32) -> Result<(), LoadError> {
         let opened = self.open(ebpf, cpu)?;
         if let Some(earlier) = self.cpus.insert(cpu, opened) {
-            self.counted_before +=
-                counted(&earlier).map_err(|error| LoadError::step("page faults", error))?;
+            self.counted_before += counted(&earlier).map_err(|error| {
+                LoadError::step(format!("the page faults of CPU {cpu} could not be read"), error)
+            })?;
         }
         Ok(())
     }

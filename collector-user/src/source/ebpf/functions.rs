@@ -9,7 +9,7 @@ use collector_common::loss::{Ledger, LossCause};
 use collector_common::wire::{Counter, FunctionCall, SampleFlags, SampleHeader};
 
 use super::attached::Attached;
-use super::load::LoadError;
+use super::error::LoadError;
 use super::multi_probe::MultiProbe;
 use super::object::object;
 use super::part::{Ended, Part};

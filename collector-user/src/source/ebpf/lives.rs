@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 use super::attached::Attached;
 use super::btf::{BtfError, KernelTypes};
-use super::load::LoadError;
+use super::error::LoadError;
 use super::part::{Ended, Part};
 use crate::source::{Account, ToldLife, ToldProgram};
 
@@ -62,8 +62,8 @@ impl Part for Lives {
     }
 
     fn loaded(&mut self, ebpf: &mut Ebpf) -> Result<(), LoadError> {
-        let step = |error| LoadError::step("map LIVES", error);
-        let map = ebpf.take_map(RING).ok_or_else(|| LoadError::step("map LIVES", "not in the object"))?;
+        let step = |error| LoadError::step("the ring of processes (LIVES) could not be opened", error);
+        let map = ebpf.take_map(RING).ok_or_else(|| LoadError::missing("map LIVES"))?;
         self.ring = Some(RingBuf::try_from(map).map_err(step)?);
         Ok(())
     }

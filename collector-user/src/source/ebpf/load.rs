@@ -1,86 +1,18 @@
 //! Chooses and loads the programs that this kernel can run.
 
-use std::path::PathBuf;
-
 use aya::programs::{PerfEvent, ProgramError, RawTracePoint, UProbe};
 use aya::{Ebpf, EbpfLoader};
 use collector_common::wire::{BlockOffsets, COMM_LEN, Config, PreemptCountOffsets, ReturnOffsets, Target};
-use thiserror::Error;
 
 use super::asked::Asked;
 use super::btf::{BtfError, KernelTypes};
+use super::error::LoadError;
 use super::object::object;
 use super::part::Part;
 use super::preempt_count;
 use super::sampler::max_stack_pages;
 use crate::kernel::Release;
 use crate::source::{Program, Settings};
-
-/// Why the programs do not run.
-#[derive(Debug, Error)]
-pub enum LoadError {
-    /// The binary was built without the programs.
-    #[error("this build has no eBPF programs in it: run `cargo xtask build-ebpf` and build again")]
-    NoObject,
-    /// The kernel's types are not known.
-    #[error(transparent)]
-    Btf(#[from] BtfError),
-    /// The kernel is too old.
-    #[error("Linux {0} is too old: update the kernel, recording through eBPF needs 5.8")]
-    Kernel(Release),
-    /// What is asked for is there in newer kernels alone.
-    #[error("{what} need Linux {needed}, and this is {release}: update the kernel")]
-    Newer {
-        /// What is asked for.
-        what: &'static str,
-        /// The first one.
-        needed: Release,
-        /// This kernel's.
-        release: Release,
-    },
-    /// The rights are missing.
-    #[error("recording needs root, or CAP_BPF and CAP_PERFMON: run it with sudo, outside of user namespaces")]
-    NotPermitted,
-    /// There is no `/proc`.
-    #[error("/proc is not mounted: run `sudo mount -t proc proc /proc`")]
-    NoProc,
-    /// A pid namespace other than the initial one.
-    #[error(
-        "in a pid namespace of its own: run it where the machine's own pids are seen, as with docker's `--pid=host`"
-    )]
-    PidNamespace,
-    /// Something of the eBPF machinery failed.
-    #[error("{what}: {source}")]
-    Step {
-        /// What was tried.
-        what: String,
-        /// Why it failed.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// The cgroup to record cannot be opened.
-    #[error("{} is no cgroup to record: {source}; name a folder of the cgroup v2 hierarchy, as below /sys/fs/cgroup", path.display())]
-    Cgroup {
-        /// The path as given.
-        path: PathBuf,
-        /// The system's reason.
-        source: std::io::Error,
-    },
-}
-
-impl LoadError {
-    /// Whether it lies in the machine or the build, and not in what is to be recorded.
-    pub fn is_of_this_machine(&self) -> bool {
-        !matches!(self, Self::Cgroup { .. } | Self::NoProc | Self::Newer { .. })
-    }
-
-    /// A step that failed.
-    pub(super) fn step(
-        what: impl Into<String>,
-        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-    ) -> Self {
-        Self::Step { what: what.into(), source: source.into() }
-    }
-}
 
 /// Which of the programs a kernel takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,9 +162,9 @@ pub(super) fn load(
         for (name, tracepoint) in lives.into_iter().chain(command) {
             let follow = program::<RawTracePoint>(&mut ebpf, name)?;
             follow.load().map_err(|error| refused(name, error))?;
-            follow
-                .attach(tracepoint)
-                .map_err(|error| LoadError::step(format!("cannot attach to {tracepoint}"), error))?;
+            follow.attach(tracepoint).map_err(|error| {
+                LoadError::step(format!("program {name} could not be attached to {tracepoint}"), error)
+            })?;
         }
     }
     Ok(Loaded { ebpf, program: level.program, parts })
@@ -243,10 +175,10 @@ pub(super) fn program<'a, P>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut P
 where
     &'a mut P: TryFrom<&'a mut aya::programs::Program, Error = ProgramError>,
 {
-    let found = ebpf
-        .program_mut(name)
-        .ok_or_else(|| LoadError::step(format!("program {name}"), "not in the object"))?;
-    found.try_into().map_err(|error: ProgramError| LoadError::step(format!("program {name}"), error))
+    let what = || format!("program {name}");
+    let found = ebpf.program_mut(name).ok_or_else(|| LoadError::missing(what()))?;
+    // It is there, and is another kind of program.
+    found.try_into().map_err(|_: ProgramError| LoadError::missing(what()))
 }
 
 /// A program that the kernel did not take, with the last word of the verifier.
@@ -261,7 +193,7 @@ pub(super) fn refused(program: &str, error: ProgramError) -> LoadError {
             && !["processed", "verification time", "stack depth"].iter().any(|w| line.starts_with(w))
     });
     let verdict = verdict.map_or(String::new(), |verdict| format!(" ({verdict})"));
-    LoadError::step(format!("the kernel refused program {program}{verdict}"), io_error)
+    LoadError::Refused { program: program.to_owned(), verdict, source: io_error }
 }
 
 fn config(

@@ -9,6 +9,7 @@ mod attached;
 mod blocks;
 mod btf;
 mod calls;
+mod error;
 mod faults;
 mod functions;
 mod kernel_locks;
@@ -29,6 +30,7 @@ mod transfers;
 
 pub use account::KernelAccount;
 pub use btf::{BtfError, KernelTypes};
-pub use load::{LoadError, check};
+pub use error::LoadError;
+pub use load::check;
 pub use object::is_built_in;
 pub use sampler::Sampler;

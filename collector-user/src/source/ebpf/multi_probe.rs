@@ -11,7 +11,8 @@ use aya::maps::Map;
 use aya_obj::generated::bpf_prog_info;
 use aya_obj::{Function, Object, Program};
 
-use super::load::{LoadError, refused};
+use super::error::LoadError;
+use super::load::refused;
 use crate::sys::bpf_program::{
     Functions, link_to_file, link_to_kernel, load_program, load_types, program_info,
 };

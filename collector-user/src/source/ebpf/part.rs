@@ -10,7 +10,7 @@ use collector_common::wire::{Counter, SampleHeader};
 use super::account::KernelAccount;
 use super::attached::Attached;
 use super::btf::{BtfError, KernelTypes};
-use super::load::LoadError;
+use super::error::LoadError;
 use crate::source::{Account, EventIndex, NewFile, SourceRecord};
 
 /// What there is when nothing is recorded any more.

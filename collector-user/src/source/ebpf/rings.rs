@@ -4,7 +4,7 @@ use aya::Ebpf;
 use aya::maps::{ArrayOfMaps, Map, MapData, RingBuf};
 use collector_common::ids::Nanos;
 
-use super::load::LoadError;
+use super::error::LoadError;
 use super::part::Part;
 use crate::source::{EventIndex, Settings, SourceRecord};
 
@@ -14,7 +14,7 @@ pub(super) fn add_ring(ebpf: &mut Ebpf, cpu: u32, bytes: u32) -> Result<RingBuf<
     let kind = aya_obj::generated::bpf_map_type::BPF_MAP_TYPE_RINGBUF as u32;
     let object = aya_obj::Map::new_from_params(kind, 0, 0, bytes, 0);
     let data = MapData::create(object, "samples", None).map_err(step)?;
-    let rings = ebpf.map_mut("RINGS").ok_or_else(|| LoadError::step("map RINGS", "not in the object"))?;
+    let rings = ebpf.map_mut("RINGS").ok_or_else(|| LoadError::missing("map RINGS"))?;
     let mut rings: ArrayOfMaps<_, MapData> = ArrayOfMaps::try_from(rings).map_err(step)?;
     rings.set(cpu, &data, 0).map_err(step)?;
     RingBuf::try_from(Map::RingBuf(data)).map_err(step)

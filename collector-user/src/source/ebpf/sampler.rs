@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::error::Error;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -19,7 +20,8 @@ use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE,
 
 use super::account::KernelAccount;
 use super::asked::Asked;
-use super::load::{self, LoadError, Loaded};
+use super::error::LoadError;
+use super::load::{self, Loaded};
 use super::part::{Ended, Part};
 use super::rings::{Tally, add_ring, oldest, ring_bytes, take};
 use crate::kernel::{idle_times, possible_cpus};
@@ -178,11 +180,15 @@ impl Sampler {
             .ebpf
             .program(self.program)
             .and_then(|program| program.try_into().ok())
-            .ok_or_else(|| LoadError::step(self.program, "not in the object"))?;
-        let fd = program.fd().map_err(|error| LoadError::step(self.program, error))?;
-        event.set_bpf(fd.as_fd()).map_err(|error| {
-            LoadError::step(format!("the program could not be attached to CPU {cpu}"), error)
-        })?;
+            .ok_or_else(|| LoadError::missing(format!("program {}", self.program)))?;
+        let unattached = |error: Box<dyn Error + Send + Sync>| {
+            LoadError::step(
+                format!("program {} could not be attached to the clock of CPU {cpu}", self.program),
+                error,
+            )
+        };
+        let fd = program.fd().map_err(|error| unattached(error.into()))?;
+        event.set_bpf(fd.as_fd()).map_err(|error| unattached(error.into()))?;
         Ok(Ticking { event, notices })
     }
 
@@ -416,20 +422,18 @@ fn unopened(cpu: u32, error: io::Error) -> LoadError {
 }
 
 fn set_targets(ebpf: &mut Ebpf, targets: &Targets) -> Result<(), LoadError> {
-    let step = |what: &str| {
-        let what = what.to_owned();
-        move |error: MapError| LoadError::step(what, error)
-    };
+    let step =
+        |error: MapError| LoadError::step("the processes or the cgroup to record could not be set", error);
     if let Some(map) = ebpf.map_mut("PROCESSES").filter(|_| targets.follows_processes()) {
-        let mut processes: HashMap<_, u32, u64> = HashMap::try_from(map).map_err(step("map PROCESSES"))?;
+        let mut processes: HashMap<_, u32, u64> = HashMap::try_from(map).map_err(step)?;
         for pid in &targets.pids {
-            processes.insert(pid, NAMED_PROCESS, 0).map_err(step("map PROCESSES"))?;
+            processes.insert(pid, NAMED_PROCESS, 0).map_err(step)?;
         }
     }
     if let Some((path, map)) = targets.cgroup.as_ref().zip(ebpf.map_mut("CGROUPS")) {
         let cgroup = |source| LoadError::Cgroup { path: path.clone(), source };
         let folder = open_cgroup(path).map_err(cgroup)?;
-        let mut cgroups = CgroupArray::try_from(map).map_err(step("map CGROUPS"))?;
+        let mut cgroups = CgroupArray::try_from(map).map_err(step)?;
         cgroups.set(0, folder, 0).map_err(|error| cgroup(io::Error::other(error)))?;
     }
     Ok(())

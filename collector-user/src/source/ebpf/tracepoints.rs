@@ -11,8 +11,9 @@ use collector_common::wire::{Counter, SampleFlags, SampleHeader, Tracepoint, Tra
 use perf_event_open_sys::bindings::{PERF_TYPE_TRACEPOINT, perf_event_attr};
 
 use super::attached::Attached;
+use super::error::LoadError;
 use super::links::Links;
-use super::load::{self, LoadError};
+use super::load;
 use super::part::{Ended, Part};
 use crate::source::{Account, EventIndex, EventRequest, Targets, Trigger};
 use crate::sys::bpf_program::{link_to_event, program_info};
@@ -140,9 +141,9 @@ impl Part for Tracepoints {
             }
         }
         self.program = Some(program);
-        let map =
-            ebpf.take_map(GATE).ok_or_else(|| LoadError::step(format!("map {GATE}"), "not in the object"))?;
-        let gate = Array::try_from(map).map_err(|error| LoadError::step(format!("map {GATE}"), error))?;
+        let map = ebpf.take_map(GATE).ok_or_else(|| LoadError::missing(format!("map {GATE}")))?;
+        let gate = Array::try_from(map)
+            .map_err(|error| LoadError::step(format!("map {GATE} could not be opened"), error))?;
         self.gate = Some(gate);
         Ok(())
     }
@@ -200,5 +201,5 @@ fn loaded_program(ebpf: &mut Ebpf, name: &str) -> Result<OwnedFd, LoadError> {
     let program = load::program::<TracePoint>(ebpf, name)?;
     program.load().map_err(|error| load::refused(name, error))?;
     let fd = program.fd().and_then(|fd: &ProgramFd| Ok(fd.as_fd().try_clone_to_owned()?));
-    fd.map_err(|error| LoadError::step(format!("program {name}"), error))
+    fd.map_err(|error| LoadError::step(format!("program {name} could not be used"), error))
 }

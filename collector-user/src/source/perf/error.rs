@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use rustix::process::{Resource, getrlimit};
 use thiserror::Error;
 
+use crate::source::remedy::remedy;
 use crate::source::{EventIndex, EventRequest};
 
 /// Why plain perf events can't record.
@@ -80,10 +81,12 @@ pub enum PerfError {
         name: String,
     },
     /// The kernel refuses an event to everybody.
-    #[error("an event can't be recorded: the kernel refuses it ({source})")]
+    #[error("{name} can't be recorded: the kernel refuses it: {source}; {}", remedy(source))]
     Event {
         /// Which one.
         event: EventIndex,
+        /// What it is called, as far as its trigger tells.
+        name: String,
         /// The system's reason.
         source: io::Error,
     },
@@ -102,10 +105,12 @@ pub enum PerfError {
         source: io::Error,
     },
     /// The kernel has no perf events.
-    #[error("this kernel has no perf events (CONFIG_PERF_EVENTS)")]
+    #[error(
+        "this kernel has no perf events: boot one that was built with CONFIG_PERF_EVENTS=y, and leave sandboxes that hide them"
+    )]
     NoPerfEvents,
     /// A CPU's events could not be opened.
-    #[error("the events of CPU {cpu} could not be opened: {source}")]
+    #[error("the events of CPU {cpu} could not be opened: {source}; {}", remedy(source))]
     Open {
         /// The CPU.
         cpu: u32,
@@ -166,6 +171,51 @@ mod tests {
         let says = PerfError::refused(7, Some(4)).to_string();
         assert!(says.contains("kernel.perf_event_paranoid is 4") && says.contains("CAP_PERFMON"), "{says}");
         assert!(PerfError::refused(7, None).to_string().contains("process 7"));
+    }
+
+    /// What helps, in the words of each error.
+    fn helps(error: &PerfError) -> &'static str {
+        match error {
+            PerfError::WholeMachine => {
+                "run it with sudo, outside of user namespaces, or record your own processes with `-p PID`"
+            }
+            PerfError::OthersProcess(_) | PerfError::Tracepoints => "run it with sudo",
+            PerfError::Forbidden { .. } => "sudo sysctl kernel.perf_event_paranoid=2",
+            PerfError::OpenFiles { .. } => "raise the limit (`ulimit -n`",
+            PerfError::Frequency { .. } => "give a lower -F",
+            PerfError::NoUnit { .. } => "record one of the kernel's own",
+            PerfError::OfKernel { .. } => "run it with sudo, or leave them out",
+            PerfError::Event { .. } => "another tool has it: end that",
+            PerfError::CgroupAndProcesses => "leave one out",
+            PerfError::Cgroup { .. } => "name a folder of the cgroup v2 hierarchy",
+            PerfError::NoPerfEvents => "boot one that was built with CONFIG_PERF_EVENTS=y",
+            PerfError::Open { .. } => "end what takes memory",
+        }
+    }
+
+    #[test]
+    fn each_error_says_what_helps_in_one_line() {
+        let (event, name) = (EventIndex(1), || "r01c2".to_owned());
+        let system = io::Error::from_raw_os_error;
+        let all = [
+            PerfError::WholeMachine,
+            PerfError::OthersProcess(7),
+            PerfError::Tracepoints,
+            PerfError::Forbidden { level: 4 },
+            PerfError::OpenFiles { threads: 1, cpus: 2, needed: 66, limit: 10 },
+            PerfError::Frequency { frequency: 997, limit: 500 },
+            PerfError::NoUnit { event, name: name() },
+            PerfError::OfKernel { event, name: name() },
+            PerfError::Event { event, name: name(), source: system(libc::EBUSY) },
+            PerfError::CgroupAndProcesses,
+            PerfError::Cgroup { path: "/x".into(), source: system(libc::ENOENT) },
+            PerfError::NoPerfEvents,
+            PerfError::Open { cpu: 3, source: system(libc::ENOMEM) },
+        ];
+        for error in all {
+            let says = error.to_string();
+            assert!(says.contains(helps(&error)) && !says.contains('\n'), "{says}");
+        }
     }
 
     #[test]

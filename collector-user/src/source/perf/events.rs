@@ -158,7 +158,8 @@ impl PerfEvents {
             }
             // Else it may be a matter of whose processes are meant.
             if Rights::of_this_process().machine {
-                return PerfError::Event { event: kind.index, source };
+                let (event, name) = (kind.index, trigger.name().to_owned());
+                return PerfError::Event { event, name, source };
             }
         }
         match (&self.scope, source.raw_os_error()) {
