@@ -5,6 +5,11 @@
 //! chunks   | m m m m | m m m | m m m m m |     sorted, never empty, some 256 mappings at most
 //! starts   | s         s       s         |     where the first of each chunk starts
 //! ```
+//!
+//! A copy of it has the same chunks, each until one of the two changes it: a process with many mappings may have many children, each of which
+//! changes a few.
+
+use std::sync::Arc;
 
 use super::space::MappedModule;
 use crate::ids::Avma;
@@ -12,11 +17,36 @@ use crate::ids::Avma;
 /// A chunk with more mappings is halved: about so many are moved, at most, when one is added.
 const CHUNK: usize = 256;
 
+/// What another mapping was laid over.
+#[derive(Clone, Debug)]
+pub(super) enum Covered {
+    /// All of it or a part.
+    One(MappedModule),
+    /// Many side by side, all of each, as others may have them, too.
+    Many(Arc<Vec<MappedModule>>),
+}
+
+impl Covered {
+    /// The one at an address.
+    pub(super) fn at(&self, address: Avma) -> Option<&MappedModule> {
+        match self {
+            Self::One(mapping) => Some(mapping).filter(|mapping| mapping.contains(address)),
+            Self::Many(chunk) => at(chunk, address),
+        }
+    }
+}
+
+/// That of a sorted chunk which contains an address.
+fn at(chunk: &[MappedModule], address: Avma) -> Option<&MappedModule> {
+    let after = chunk.partition_point(|mapping| mapping.start <= address);
+    chunk.get(after.checked_sub(1)?).filter(|mapping| mapping.contains(address))
+}
+
 /// Mappings sorted by address, without overlap.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mappings {
     starts: Vec<Avma>,
-    chunks: Vec<Vec<MappedModule>>,
+    chunks: Vec<Arc<Vec<MappedModule>>>,
 }
 
 impl Mappings {
@@ -24,8 +54,7 @@ impl Mappings {
     pub(super) fn at(&self, address: Avma) -> Option<&MappedModule> {
         let chunk =
             self.chunks.get(self.starts.partition_point(|&start| start <= address).checked_sub(1)?)?;
-        let after = chunk.partition_point(|mapping| mapping.start <= address);
-        chunk.get(after.checked_sub(1)?).filter(|mapping| mapping.contains(address))
+        at(chunk, address)
     }
 
     /// The one with the highest addresses.
@@ -35,26 +64,32 @@ impl Mappings {
 
     /// All of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = &MappedModule> {
-        self.chunks.iter().flatten()
+        self.chunks.iter().flat_map(|chunk| chunk.iter())
     }
 
     /// Lays a mapping over the others. Those of which it covers a part are handed to `covered`; what is left of them stays.
-    pub(super) fn lay(&mut self, mapping: MappedModule, mut covered: impl FnMut(&MappedModule)) {
+    pub(super) fn lay(&mut self, mapping: MappedModule, mut covered: impl FnMut(Covered)) {
         // All chunks between these two, inclusive, may have a mapping that is touched.
         let first = self.starts.partition_point(|&start| start <= mapping.start).saturating_sub(1);
         let behind = self.starts.partition_point(|&start| start < mapping.end).max(first);
         let mut chunk = match self.chunks.get_mut(first) {
-            Some(chunk) => std::mem::take(chunk),
+            Some(chunk) => Arc::unwrap_or_clone(std::mem::take(chunk)),
             None => Vec::new(),
         };
-        for further in self.chunks.get_mut(first + 1..behind).unwrap_or_default() {
-            chunk.append(further);
+        // Between the first and the last of them all are covered.
+        if let Some((last, between)) =
+            self.chunks.get(first + 1..behind).and_then(|further| further.split_last())
+        {
+            for all in between {
+                covered(Covered::Many(Arc::clone(all)));
+            }
+            chunk.extend_from_slice(last);
         }
         let from = chunk.partition_point(|old| old.end <= mapping.start);
         let to = chunk.partition_point(|old| old.start < mapping.end).max(from);
         let mut pieces = Vec::with_capacity(3);
         for old in &chunk[from..to] {
-            covered(old);
+            covered(Covered::One(*old));
             pieces.extend(old.before(mapping.start));
         }
         pieces.push(mapping);
@@ -69,7 +104,7 @@ impl Mappings {
             vec![chunk]
         };
         self.starts.splice(first..end, halves.iter().map(|chunk| chunk[0].start));
-        self.chunks.splice(first..end, halves);
+        self.chunks.splice(first..end, halves.into_iter().map(Arc::new));
     }
 }
 
@@ -100,11 +135,11 @@ mod tests {
 
     /// What one change may move: a chunk, and on a split what leads to chunks.
     fn assert_moves_little(mappings: &Mappings) {
-        let longest = mappings.chunks.iter().map(Vec::len).max().unwrap_or(0);
+        let longest = mappings.chunks.iter().map(|chunk| chunk.len()).max().unwrap_or(0);
         assert!(longest <= CHUNK, "{longest} mappings in a chunk");
         assert!(mappings.chunks.iter().all(|chunk| !chunk.is_empty()));
         assert_eq!(mappings.starts.len(), mappings.chunks.len());
-        let held: usize = mappings.chunks.iter().map(Vec::len).sum();
+        let held: usize = mappings.chunks.iter().map(|chunk| chunk.len()).sum();
         assert!(mappings.chunks.len() <= 1 + held / (CHUNK / 2), "{} chunks", mappings.chunks.len());
     }
 

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use super::mappings::Mappings;
+use super::mappings::{Covered, Mappings};
 use crate::ids::{Avma, FileOffset, Nanos};
 use crate::record::ModuleId;
 
@@ -43,10 +43,10 @@ impl MappedModule {
     }
 }
 
-/// A mapping that is no more, and until when it was.
-#[derive(Clone, Copy, Debug)]
+/// What was mapped and is no more, and until when it was.
+#[derive(Clone, Debug)]
 struct Replaced {
-    mapping: MappedModule,
+    mapped: Covered,
     until: Nanos,
 }
 
@@ -73,10 +73,8 @@ impl Space {
     }
 
     fn replaced_at(&self, address: Avma, time: Nanos) -> Option<&MappedModule> {
-        let mut candidates = self.replaced.iter().rev();
-        let held =
-            |old: &&Replaced| old.mapping.contains(address) && old.mapping.since <= time && time < old.until;
-        candidates.find(held).map(|old| &old.mapping)
+        let candidates = self.replaced.iter().rev().filter(|old| time < old.until);
+        candidates.filter_map(|old| old.mapped.at(address)).find(|mapping| mapping.since <= time)
     }
 
     /// A number that no other state of any space has, while it answers for the present mappings alone; `None`
@@ -95,9 +93,10 @@ impl Space {
         self.changed = self.changed.max(mapping.since);
         self.generation = Some(generation);
         let replaced = &mut self.replaced;
-        Arc::make_mut(&mut self.live).lay(mapping, |old| {
-            if old.since < mapping.since {
-                replaced.push(Replaced { mapping: *old, until: mapping.since });
+        Arc::make_mut(&mut self.live).lay(mapping, |mapped| {
+            let was_at_once = matches!(&mapped, Covered::One(old) if old.since >= mapping.since);
+            if !was_at_once {
+                replaced.push(Replaced { mapped, until: mapping.since });
             }
         });
         true
