@@ -220,6 +220,11 @@ impl EventFormat {
         self.size
     }
 
+    /// How many fields it has, with those of the structures in it: what it takes of memory goes by that.
+    pub fn total_fields(&self) -> u32 {
+        self.total_fields
+    }
+
     /// Whether there are fields whose data lie behind all others.
     pub fn has_dynamic_data(&self) -> bool {
         self.has_dynamic

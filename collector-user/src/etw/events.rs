@@ -15,6 +15,9 @@ use super::name;
 /// As many as have a number.
 const MOST: usize = 1 << 16;
 
+/// Fields of all of them: an event that says of itself what it has takes more for each than its bytes.
+const MOST_FIELDS: u64 = 1 << 20;
+
 #[derive(Debug)]
 struct Known {
     /// With the provider.
@@ -46,10 +49,11 @@ enum Key {
 pub(super) struct Events {
     kinds: Vec<Known>,
     known: HashMap<Key, EventKindId, Seeded>,
+    fields: u64,
 }
 
 impl Events {
-    /// The kind of an event; none where there are too many.
+    /// The kind of an event; none where there are too many, or fields of them.
     pub(super) fn of(
         &mut self,
         record: &EtwRecord<'_>,
@@ -71,6 +75,12 @@ impl Events {
             return Some(*known);
         }
         let id = EventKindId(u16::try_from(self.kinds.len()).ok()?);
+        let fields = described.as_ref().map_or(0, |described| described.format.total_fields());
+        let fields = self.fields + u64::from(fields);
+        if fields > MOST_FIELDS {
+            return None;
+        }
+        self.fields = fields;
         self.known.insert(key, id);
         let (provider, short_name) = match &described {
             Some(described) => (name(&described.provider).to_owned(), name(&described.name).to_owned()),

@@ -31,6 +31,8 @@ const MOST_AT_ONCE: usize = 64;
 const MOST_NODES: u32 = 1 << 18;
 /// Attributes of an element: a reader compares each with each.
 const MOST_ATTRIBUTES: usize = 256;
+/// Bytes of a provider's name that are kept: each of its events has it.
+const LONGEST_NAME: usize = 4 << 10;
 /// Namespaces of a manifest: a reader keeps all of them for each element in them.
 const MOST_NAMESPACES: usize = 16;
 
@@ -122,7 +124,8 @@ impl Manifest {
             Some(ManifestEvent { id, version, name: names.name(event, id), format })
         });
         let name = provider.attribute("name");
-        let name = name.ok_or_else(|| error("a provider's name", provider.range().start))?.into();
+        let name = name.ok_or_else(|| error("a provider's name", provider.range().start))?;
+        let name = name[..name.floor_char_boundary(LONGEST_NAME)].into();
         Ok(Self { name, events: events.collect() })
     }
 }

@@ -21,6 +21,9 @@ const MOST: usize = 1 << 14;
 /// Bytes of descriptions that are kept.
 const MOST_BYTES: usize = 16 << 20;
 
+/// Fields of what events say of themselves that are kept: a field of two bytes there takes hundreds.
+const MOST_FIELDS: u64 = 1 << 19;
+
 /// Name and fields of a kind of event.
 #[derive(Debug)]
 pub struct Described {
@@ -40,8 +43,8 @@ type BySelf = HashMap<Box<[u8]>, Arc<Described>>;
 
 /// What is known of the events of one trace.
 ///
-/// Memory is bounded: of more kinds than a trace has, what later ones say of themselves is read anew each time, and descriptions of them are
-/// left out and counted.
+/// Memory is bounded, and so is the time that an event takes: of more kinds than a trace has, what later ones say of themselves is read anew each
+/// time, and those that others describe have no description, which is counted for each of their events.
 #[derive(Debug, Default)]
 pub struct Schemas {
     /// Descriptions that the trace holds, unread until an event needs them.
@@ -55,6 +58,8 @@ pub struct Schemas {
     /// Who is asked last.
     ask: Option<Ask>,
     bytes: usize,
+    /// Fields of `own`.
+    fields: u64,
     left_out: u64,
 }
 
@@ -118,7 +123,7 @@ impl Schemas {
         Ok(())
     }
 
-    /// Descriptions that were left out because there were too many.
+    /// Descriptions, and events of kinds without one, that were left out because there were too many.
     pub const fn left_out(&self) -> u64 {
         self.left_out
     }
@@ -142,10 +147,13 @@ impl Schemas {
         if let Some(known) = self.known.get(&place) {
             return Ok(known.clone());
         }
-        let described = self.look_up(record, key).map(Arc::new);
-        if self.known.len() < MOST {
-            self.known.insert(place, described.clone());
+        // What is not kept is not read for each event.
+        if self.known.len() >= MOST {
+            self.left_out += 1;
+            return Ok(None);
         }
+        let described = self.look_up(record, key).map(Arc::new);
+        self.known.insert(place, described.clone());
         Ok(described)
     }
 
@@ -184,8 +192,7 @@ impl Schemas {
     }
 
     fn asked(&self, record: &EtwRecord<'_>, key: InfoKey) -> Option<Vec<u8>> {
-        // What it says is not kept where there are too many kinds, and is not to be asked for each event.
-        let is_asked = matches!(key, InfoKey::Manifest(..)) && self.known.len() < MOST;
+        let is_asked = matches!(key, InfoKey::Manifest(..));
         self.ask.filter(|_| is_asked).and_then(|ask| ask(record))
     }
 
@@ -214,8 +221,10 @@ impl Schemas {
     fn keep(&mut self, place: (Guid, PointerSize), description: &[u8], described: &Arc<Described>) {
         // A description has hundreds of bytes at least once it is read, so that the bytes bound their number, too.
         let bytes = description.len().max(MOST_BYTES / MOST);
-        if self.bytes + bytes <= MOST_BYTES {
+        let fields = self.fields + u64::from(described.format.total_fields());
+        if self.bytes + bytes <= MOST_BYTES && fields <= MOST_FIELDS {
             self.bytes += bytes;
+            self.fields = fields;
             self.own.entry(place).or_default().insert(description.into(), described.clone());
         }
     }

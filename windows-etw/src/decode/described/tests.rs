@@ -1,5 +1,7 @@
 //! Descriptions written by hand after `TraceLoggingProvider.h` and `tdh.h`, and what their payloads then are.
 
+mod bounded;
+
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use collector_common::event::{ByteOrder, EventData, Guid, PointerWidth};

@@ -1,7 +1,7 @@
 //! Types of fields as ETW numbers them, and what they are in a format. `TraceLogging` (`TlgIn` of `TraceLoggingProvider.h`) numbers
 //! types as manifests do (`TDH_IN_TYPE` of `tdh.h`), but not how they are shown.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use collector_common::event::{
     ByteOrder, EventField, EventFieldRef, EventFormat, Extent, FieldKind, FloatWidth, FormatError, Place,
@@ -105,7 +105,7 @@ pub(super) fn element(input: u16, shown: Shown, width: PointerWidth) -> Option<E
         (input::BINARY, Shown::Ipv6) => one(FieldKind::Ipv6, "win:IPv6"),
         (15, _) => one(FieldKind::Guid, "win:GUID"),
         (16 | 308, _) => one(FieldKind::Pointer(width), "win:Pointer"),
-        (18, _) => one(system_time().ok()?, "win:SYSTEMTIME"),
+        (18, _) => one(FieldKind::Struct(SYSTEM_TIME.clone()?), "win:SYSTEMTIME"),
         (19, _) => one(FieldKind::Sid(None), "win:SID"),
         (20, _) => one(FieldKind::Unsigned(Width::W32), "win:HexInt32"),
         (21, _) => one(FieldKind::Unsigned(Width::W64), "win:HexInt64"),
@@ -136,14 +136,16 @@ pub(super) fn sized(input: u16, shown: Shown, extent: Extent) -> Option<Element>
     })
 }
 
-/// `SYSTEMTIME` of `minwinbase.h`: a date and a time of day by their numbers.
-fn system_time() -> Result<FieldKind, FormatError> {
+/// `SYSTEMTIME` of `minwinbase.h`: a date and a time of day by their numbers. All fields of that type have it in common.
+static SYSTEM_TIME: LazyLock<Option<Arc<EventFormat>>> = LazyLock::new(|| system_time().ok().map(Arc::new));
+
+fn system_time() -> Result<EventFormat, FormatError> {
     let mut format = EventFormat::new(ByteOrder::Little);
     for name in ["year", "month", "day_of_week", "day", "hour", "minute", "second", "milliseconds"] {
         let kind = FieldKind::Unsigned(Width::W16);
         format.add_field(EventField::new(name, "WORD", kind, Extent::One, Place::AfterPrevious))?;
     }
-    Ok(FieldKind::Struct(Arc::new(format)))
+    Ok(format)
 }
 
 /// Adds a field behind the others.
