@@ -28,6 +28,11 @@ pub(super) const LARGEST: u32 = 16 << 20;
 const UNPACKS_TO: usize = 64 << 10;
 const UNPACKS_TO_EACH: usize = 4 << 10;
 
+/// Bytes that all packed buffers of a file may unpack to together, and how many more for each byte of it: those of `net.4.5.2.x64.etl` have five
+/// times as many as they are long.
+const UNPACK_TO: u64 = 256 << 20;
+const UNPACK_TO_EACH: u64 = 64;
+
 const FLAG_EVENTS_LOST: u16 = 2;
 const FLAG_BUFFER_LOST: u16 = 4;
 const FLAG_PROCESSOR_INDEX: u16 = 0x20;
@@ -96,4 +101,9 @@ impl BufferHeader {
 /// The most that packed bytes are unpacked to.
 pub(super) fn most_unpacked(stored: usize) -> usize {
     UNPACKS_TO + stored.saturating_mul(UNPACKS_TO_EACH)
+}
+
+/// The most that all packed buffers of a file of this length are unpacked to, together.
+pub(super) fn most_unpacked_of_file(length: u64) -> u64 {
+    UNPACK_TO.saturating_add(length.saturating_mul(UNPACK_TO_EACH))
 }

@@ -7,7 +7,7 @@
 
 use std::io::{Read, Seek};
 
-use super::buffer::{BufferHeader, HEADER, LARGEST};
+use super::buffer::{BufferHeader, HEADER, LARGEST, most_unpacked, most_unpacked_of_file};
 use super::bytes::u32_at;
 use super::error::EtlError;
 use super::frame::{BEGINNING, Frame, PADDING};
@@ -45,8 +45,13 @@ pub(super) struct Entry {
 impl Entry {
     /// Bytes of memory that it takes once loaded, about: what is stored, what it unpacks to, and a list of its records.
     pub(super) fn memory(&self) -> usize {
-        let (stored, used) = (self.stored as usize, self.used as usize);
-        if self.is_packed { stored + used + used / 4 } else { stored + stored / 4 }
+        let stored = self.stored as usize;
+        if self.is_packed { stored + self.unpacked() + self.unpacked() / 4 } else { stored + stored / 4 }
+    }
+
+    /// Bytes that it is unpacked to at most.
+    pub(super) fn unpacked(&self) -> usize {
+        (self.used as usize).min(most_unpacked(self.stored as usize))
     }
 }
 
@@ -72,6 +77,7 @@ pub(super) fn index<R: Read + Seek>(
     let mut at = 0;
     let mut beginning = [0; HEADER + PACKED_BEGINNING];
     let (mut is_lost, mut is_even) = (false, true);
+    let mut left = most_unpacked_of_file(source.length);
     while at < source.length {
         let length = source.read(at, &mut beginning)?;
         let mut parse = if is_lost { BufferHeader::find } else { BufferHeader::parse };
@@ -110,12 +116,18 @@ pub(super) fn index<R: Read + Seek>(
         if header.used.is_none() {
             losses.damage(damage(&entry, 0, DamageKind::Used), u64::from(header.size));
         }
+        at += u64::from(header.size);
+        let unpacked = if entry.is_packed { entry.unpacked() as u64 } else { 0 };
+        let Some(rest) = left.checked_sub(unpacked) else {
+            losses.damage(damage(&entry, 0, DamageKind::Beyond), entry.stored.into());
+            continue;
+        };
+        left = rest;
         let behind = &read[HEADER..];
         let behind = &behind[..behind.len().min(entry.stored as usize)];
         if let Some(first) = first_ticks(source, &entry, behind, &mut loaded)? {
             index.entries.push(Entry { first, ..entry });
         }
-        at += u64::from(header.size);
     }
     index.entries.sort_by_key(|entry| entry.first);
     Ok(index)

@@ -51,7 +51,8 @@ impl Loaded {
         let length = source.read(entry.at + HEADER as u64, &mut self.stored)?;
         self.stored.truncate(length);
         let used = entry.used as usize;
-        let most = used.min(most_unpacked(length));
+        // The file may be shorter by now.
+        let most = entry.unpacked().min(most_unpacked(length));
         self.unpacked_length =
             entry.is_packed.then(|| xpress::unpack(&self.stored, most, &mut self.unpacked));
         let there = self.bytes().len();

@@ -18,6 +18,8 @@ pub enum DamageKind {
     Used,
     /// The buffer unpacks to less than it says.
     Packed,
+    /// The buffer is packed, and those before it unpack to so much together that no real file of this length does. It is not read.
+    Beyond,
     /// No record can be there, so that the rest of its buffer is not read.
     Record,
     /// What is in the record reaches past it; those behind it are read.
@@ -48,6 +50,10 @@ impl fmt::Display for Damage {
             DamageKind::Packed => {
                 write!(out, "the buffer at byte {buffer} is packed, and damaged or cut at its byte {at}")
             }
+            DamageKind::Beyond => write!(
+                out,
+                "the buffer at byte {buffer} is not read: those before it unpack to more than a file of this length can have"
+            ),
             DamageKind::Record => {
                 write!(out, "in the buffer at byte {buffer} there is no record at its byte {at}")
             }

@@ -8,7 +8,7 @@ use std::thread;
 use windows_etw::etl::{DamageKind, EtlError, EtlFile, Losses};
 
 use crate::data::bytes;
-use crate::written::{Buffer, Trace, event};
+use crate::written::{Buffer, Trace, event, perf_info};
 
 /// Reads all that there is.
 fn read(file: &[u8]) -> Result<(u64, Losses), EtlError> {
@@ -204,6 +204,42 @@ fn a_packed_buffer_that_is_damaged() {
     let (found, losses) = read(&bytes).unwrap();
     assert_eq!((found, losses.places[0].kind), (7, DamageKind::Packed));
     assert!(losses.damaged_bytes < 16 << 20);
+}
+
+/// A packed buffer of a hundred bytes that unpacks to 256 KiB: a record, and its last byte again and again.
+fn much_of_little(ticks: i64) -> Vec<u8> {
+    const UNPACKED: u32 = 256 << 10;
+    let record = perf_info(17, 2, (15, 46), ticks, &[0xff; 8]);
+    assert_eq!(record.len(), 24);
+    // As many bytes as they are; one byte before, for a length of all widths; and as all flags are behind the end.
+    let long = [&[7, 0, 0x0f, 255, 0, 0][..], &(UNPACKED - 24 - 3).to_le_bytes()].concat();
+    let packed = [&0xff_u32.to_le_bytes()[..], &record, &long].concat();
+    // Room to be unpacked to so much.
+    let packed = [packed, vec![0; 28]].concat();
+    let mut buffer = Buffer { size: 72 + packed.len() as u32, ..Buffer::default() }.bytes(&[]);
+    buffer[0x30..0x34].copy_from_slice(&(72 + UNPACKED).to_le_bytes());
+    buffer[0x34] |= 0x40;
+    buffer[72..].copy_from_slice(&packed);
+    buffer
+}
+
+/// 160 KB that would be 300 MB.
+#[test]
+fn packed_buffers_that_are_much_together() {
+    const BUFFERS: u64 = 1200;
+    const MOST: u64 = 256 << 20;
+    let file = |buffers: u64| {
+        let buffers: Vec<_> = (0..buffers).map(|number| much_of_little(2000 + number as i64)).collect();
+        Trace::default().file(&buffers)
+    };
+    let (records, losses) = read(&file(4)).unwrap();
+    assert_eq!((records, losses.damages), (5, 0), "{losses:?}");
+    let bytes = file(BUFFERS);
+    let (records, losses) = read(&bytes).unwrap();
+    let room = (MOST + 64 * bytes.len() as u64) / (256 << 10);
+    assert_eq!((records, losses.damages), (1 + room, BUFFERS - room));
+    assert_eq!(losses.places[0].kind, DamageKind::Beyond);
+    assert!(losses.places[0].to_string().contains("unpack to more than"), "{}", losses.places[0]);
 }
 
 /// A file that is longer than it was when it was opened, as one that is still written.
