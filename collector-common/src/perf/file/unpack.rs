@@ -17,6 +17,11 @@ const MAX_WINDOW: u64 = 128 << 20;
 /// Bytes of a block at most, unpacked.
 const MAX_BLOCK: u64 = 128 << 10;
 
+/// Bytes that all records may be unpacked to, and how many more for each packed byte: copies of stacks are much alike, but they have registers and
+/// times between them.
+const MOST_UNPACKED: u64 = 1 << 30;
+const MOST_UNPACKED_EACH: u64 = 256;
+
 /// What is wrong with packed records.
 pub(super) struct Damaged(pub(super) String);
 
@@ -37,6 +42,8 @@ pub(super) struct Unpacker {
     taken: u64,
     /// The windows of all frames together.
     windows: u64,
+    /// Bytes that may be unpacked, of all that was pushed so far.
+    most: u64,
 }
 
 /// Where in a frame the decoder is.
@@ -53,7 +60,7 @@ impl Unpacker {
     pub(super) fn new() -> Self {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(MAX_WINDOW);
-        Self { decoder, packed: Vec::new(), used: 0, frame: None, taken: 0, windows: 0 }
+        Self { decoder, packed: Vec::new(), used: 0, frame: None, taken: 0, windows: 0, most: MOST_UNPACKED }
     }
 
     /// The next piece.
@@ -61,6 +68,7 @@ impl Unpacker {
         self.packed.drain(..self.used);
         self.used = 0;
         self.packed.extend_from_slice(packed);
+        self.most = self.most.saturating_add(packed.len() as u64 * MOST_UNPACKED_EACH);
     }
 
     /// Bytes unpacked so far, also those that can't be taken yet.
@@ -82,6 +90,9 @@ impl Unpacker {
         let is_last = decode(&mut self.decoder, block)?;
         self.used += len;
         self.collect(is_last, out)?;
+        if self.produced() > self.most {
+            return Err(Damaged("they become more than real ones of their length can".into()));
+        }
         Ok(true)
     }
 
@@ -189,5 +200,30 @@ impl FrameHeader {
         }
         let has_checksum = descriptor & 1 << 2 != 0;
         Ok(Some(Self { len: 5 + fields_len, window, has_checksum }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks of 4 bytes, each of which is 128 KiB of one byte.
+    #[test]
+    fn what_becomes_too_much_is_refused() {
+        const BLOCKS: usize = 8;
+        let begin = [0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3];
+        let packed = [&begin[..], &[2, 0, 0x10, 8].repeat(BLOCKS)].concat();
+        for (most, blocks, is_read) in [(MOST_UNPACKED, BLOCKS, true), (300 << 10, 3, false)] {
+            let mut unpacker = Unpacker { most, ..Unpacker::new() };
+            unpacker.push(&packed);
+            let mut out = Vec::new();
+            let end = loop {
+                match unpacker.step(&mut out) {
+                    Ok(true) => {}
+                    end => break end,
+                }
+            };
+            assert_eq!((end.is_ok(), unpacker.produced()), (is_read, blocks as u64 * MAX_BLOCK));
+        }
     }
 }
