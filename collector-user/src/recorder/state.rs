@@ -26,6 +26,7 @@ use super::reread::Rereads;
 use super::tally::StackTally;
 use super::thread_names::{Name, ThreadNames, kept_name};
 use crate::hooks::{SampleHook, SampleHooks};
+use crate::longest_name::LONGEST_NAME;
 use crate::modules::{Beginning, MappedFile, Modules, RecordedFiles, Resolved};
 use crate::procfs::{self, Identity, MapsEntry};
 
@@ -387,6 +388,8 @@ impl Recorder {
 
     fn apply_name(&mut self, pid: Pid, tid: Tid, exec: bool, name: &[u8], time: Nanos) {
         let process = self.process_at(pid, time);
+        // The kernel's are short; each child has that of its parent.
+        let name = name.get(..LONGEST_NAME).unwrap_or(name);
         if let Some(names) = &mut self.thread_names {
             names.set(tid, kept_name(name), time);
         }

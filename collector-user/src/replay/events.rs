@@ -9,6 +9,7 @@ use collector_common::perf::{Attr, AttrFlags};
 use collector_common::record::Unit;
 
 use super::hooked::ReplayedEvent;
+use crate::longest_name::name as kept;
 use crate::records::EventIndex;
 use crate::tracefs::parse_format_of;
 
@@ -23,6 +24,12 @@ const PERF_COUNT_SW_DUMMY: u32 = 9;
 
 /// What can be done about a format that can't be read.
 const REMEDY: &str = "copy the file anew, or record again";
+
+/// Formats that can't be read of which each is told.
+const MOST_TOLD: usize = 16;
+
+/// Bytes of the formats of all events, of which each is read by itself: one has a few thousand.
+const MOST_OF_FORMATS: usize = 32 << 20;
 
 /// What the samples of a file's event are here.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +51,10 @@ pub(super) struct Events {
     pub(super) hooks: Vec<ReplayedEvent>,
     /// What is wrong with the formats of tracepoints, a line each.
     pub(super) warnings: Vec<String>,
+    /// Bytes of formats that were read.
+    formats: usize,
+    /// Events whose formats were not.
+    pub(super) without_format: u64,
 }
 
 impl Events {
@@ -85,17 +96,24 @@ impl Events {
         }
         let index = EventIndex::of_hook(u16::try_from(self.hooks.len()).ok()?);
         let format = formats.get(&attr.config).filter(|_| attr.kind == PERF_TYPE_TRACEPOINT);
+        let format = format.filter(|format| self.has_room(format.text.len()));
         let told = format.and_then(|format| name_of(format));
         let name = event.name.clone().or(told).unwrap_or_else(|| "event".to_owned());
         let fields = format.map(|format| parse_format_of(&format.text, order));
-        let mut hooked = Event::new(EventId(attr.config), name);
+        let mut hooked = Event::new(EventId(attr.config), kept(&name));
         hooked.flags_mut().set(EventFlags::CALLSTACK, true);
         match fields {
             Some(Ok((_, fields))) => *hooked.format_mut() = fields,
-            Some(Err(problem)) => self.warnings.push(format!(
-                "the fields of {} are left out, and are bytes, as its format can't be read: {problem}; {REMEDY}",
-                hooked.name()
+            Some(Err(problem)) if self.warnings.len() < MOST_TOLD => self.warnings.push(format!(
+                "the fields of {} are left out, and are bytes, as its format can't be read: {}; {REMEDY}",
+                hooked.name(),
+                kept(&problem.to_string())
             )),
+            Some(Err(_)) if self.warnings.len() == MOST_TOLD => {
+                self.warnings
+                    .push("nor can the formats of further events, whose data is bytes, too".to_owned());
+            }
+            Some(Err(_)) => {}
             None => {}
         }
         let unit = if is_clock { Unit::Nanoseconds } else { Unit::Count };
@@ -103,6 +121,17 @@ impl Events {
         let has_period = !attr.flags.contains(AttrFlags::FREQ);
         let value = if has_period { attr.sample_period.max(1) } else { 1 };
         Some(Role { index, value, is_tick: false })
+    }
+
+    /// Whether there is room for the format of one more event, which is counted where there is none.
+    fn has_room(&mut self, bytes: usize) -> bool {
+        let has_room = self.formats.saturating_add(bytes) <= MOST_OF_FORMATS;
+        if has_room {
+            self.formats += bytes;
+        } else {
+            self.without_format += 1;
+        }
+        has_room
     }
 }
 
@@ -124,7 +153,7 @@ fn id_of(text: &str) -> Option<u64> {
 /// What the kernel calls a tracepoint.
 fn name_of(format: &TracepointFormat) -> Option<String> {
     let name = format.text.lines().find_map(|line| line.strip_prefix("name: "))?;
-    Some(format!("{}:{name}", format.system))
+    Some(format!("{}:{name}", kept(&format.system)))
 }
 
 #[cfg(test)]
@@ -166,5 +195,38 @@ mod tests {
         let whole = packed(FORMAT);
         let (fields, told) = read(&whole[..whole.len() / 2]);
         assert!(fields == 0 && told.starts_with("the formats of tracepoints are cut off"), "{told}");
+    }
+
+    const EVENTS: usize = 2000;
+
+    /// So many events of one tracepoint, whose format has this system and is filled up to so many bytes.
+    fn events(system: &str, bytes: usize) -> Events {
+        let order = ByteOrder::Little;
+        let text = "name: made\nID: 7\n\tfield:int all;\toffset:0;\tsize:4;\tsigned:1;\nprint fmt: \"\"\n";
+        let text = format!("{text}{}", "#".repeat(bytes));
+        let format = TracepointFormat { system: system.into(), text };
+        let formats = write_tracepoint_formats("", "", &[format], order).unwrap();
+        let attr = Attr { kind: PERF_TYPE_TRACEPOINT, config: 7, sample_period: 1, ..Attr::default() };
+        let config = ParseConfig::from(&attr, order);
+        let event = FileEvent { attr, config, ids: Vec::new(), name: None };
+        Events::of(&vec![event; EVENTS], Some(&formats), order)
+    }
+
+    /// Files of megabytes, of which each event has all.
+    #[test]
+    fn events_of_one_long_format_take_little() {
+        let mut all = None;
+        // 4 GB with all of the name for each.
+        let used = allocation_counter::measure(|| all = Some(events(&"s".repeat(2 << 20), 0)));
+        let all = all.unwrap();
+        assert!(used.bytes_max < 64 << 20, "{} bytes were held", used.bytes_max);
+        let last = &all.hooks[EVENTS - 1].event;
+        assert!(last.name().starts_with("sss") && last.name().len() == 4096);
+        assert_eq!((last.format().fields().len(), all.without_format), (1, 0));
+
+        let all = events("made", 4 << 20);
+        assert_eq!((all.hooks.len(), all.without_format), (EVENTS, EVENTS as u64 - 7));
+        let fields = all.hooks.iter().map(|hooked| hooked.event.format().fields().len());
+        assert_eq!(fields.sum::<usize>(), 7);
     }
 }

@@ -23,6 +23,7 @@ use super::kernel::{KERNEL, KernelBuild, KernelPlace};
 use super::put_off::{Held, PutOff};
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::Servers;
+use crate::longest_name::name;
 use crate::recorder::{Kept, Recorder};
 use crate::recording::Recording;
 use crate::records::decode::Decoder;
@@ -112,6 +113,8 @@ pub(super) struct Taking {
     of_no_event: u64,
     /// What is wrong with the formats of events.
     formats: Vec<String>,
+    /// Events whose formats were not read.
+    without_format: u64,
     groups: Groups,
     /// Samples whose user part comes in a record of its own.
     put_off: PutOff,
@@ -132,7 +135,7 @@ impl Taking {
         kept: Kept<'_>,
         mut recorder: Recorder,
     ) -> Self {
-        let Events { clock, hooks, roles, warnings: formats } = events;
+        let Events { clock, hooks, roles, warnings: formats, without_format, .. } = events;
         let hooked = Hooked::new(clock, hooks, kept, &mut recorder);
         let machine = features.text(Feature::ARCH).map(|name| Machine::named(&name));
         let mut decoder = Decoder::of_recording(order);
@@ -155,6 +158,7 @@ impl Taking {
             malformed: 0,
             of_no_event: 0,
             formats,
+            without_format,
             groups,
             put_off: PutOff::default(),
             abandoned: 0,
@@ -214,7 +218,7 @@ impl Taking {
                 }
             }
             Record::Cgroup(cgroup) if self.cgroups.len() < MOST_CGROUPS => {
-                self.cgroups.insert(cgroup.id, cgroup.path.to_string_lossy().into());
+                self.cgroups.insert(cgroup.id, name(&cgroup.path.to_string_lossy()).into());
             }
             other => {
                 if let Record::Exit(task) = other {
@@ -478,6 +482,10 @@ impl Taking {
         warn(
             self.groups.of_no_event(),
             "counts that were read with samples are left out, as nothing tells which events they are of",
+        );
+        warn(
+            self.without_format,
+            "events have bytes in place of fields: their formats in the file are longer together than those of any kernel",
         );
         let not_walked = self.recorder.tally().count_of(NOT_WALKED);
         warn(not_walked.saturating_sub(self.abandoned), &self.why_not_walked(features));
