@@ -117,9 +117,7 @@ impl Kinds {
         }
         let name = counter.map(|counter| counter.name.clone()).filter(|name| !name.is_empty());
         let kind = self.add(name.unwrap_or_else(|| format!("counter {source}")), Unit::Count, Nanos(1));
-        if kind != NONE {
-            self.of_counters.insert(source, kind);
-        }
+        self.of_counters.insert(source, kind);
         (kind, value)
     }
 

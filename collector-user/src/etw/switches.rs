@@ -294,7 +294,8 @@ impl Switches {
     }
 
     fn add_gap(&mut self, since: Nanos, until: Nanos) {
-        self.early.clear();
+        // To empty one that was large takes long, each time.
+        self.early = HashMap::new();
         let mut gap = Gap { since: since.min(until), until };
         // Those that touch are one; and so are the last two where there are too many.
         while let Some(last) = self.gaps.last().copied()

@@ -256,6 +256,7 @@ impl Taker {
             self.raw.left_out(),
             self.pending.refused(),
             self.schemas.left_out(),
+            self.paths.left_out(),
         ];
         Build {
             machine: self.machine,

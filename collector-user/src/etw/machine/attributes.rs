@@ -20,6 +20,8 @@ pub(super) struct Attributes {
     /// By what the waker is called, of those that have one.
     known: HashMap<(AttributeListId, Option<StringId>), AttributeListId>,
     wakers: HashMap<AttributeListId, Option<Tid>>,
+    /// Paths of files, which may be long and of many lists.
+    paths: HashMap<u32, Option<StringId>>,
 }
 
 impl World {
@@ -43,9 +45,13 @@ impl World {
             let AttributeValue::Number(number) = *value else { return true };
             let text = match all.machine.string(*key) {
                 measured::PATH => {
-                    let path = u32::try_from(number).ok().and_then(|id| all.files.path(FileUse(id)));
-                    let path = path.map(|path| all.paths.to_dos(path).into_owned());
-                    path.map(|path| all.machine.intern_string(&path))
+                    let Build { machine, files, paths, .. } = &mut *all;
+                    let mut path_of = |id| {
+                        let path = files.path(FileUse(id)).map(|path| paths.to_dos(path));
+                        path.map(|path| machine.intern_string(&path))
+                    };
+                    let id = u32::try_from(number).ok();
+                    id.and_then(|id| *self.said.paths.entry(id).or_insert_with(|| path_of(id)))
                 }
                 measured::CALL => {
                     let call = self.called_at(all, number.cast_unsigned());

@@ -256,8 +256,8 @@ impl Transfers {
 
     /// Events were lost: what ends from now on may be something that was not seen to begin.
     pub(super) fn lose(&mut self) {
-        self.disks.clear();
-        self.files.clear();
+        // To empty those that were large takes long, each time.
+        (self.disks, self.files) = (HashMap::new(), HashMap::new());
     }
 
     pub(super) const fn left_out(&self) -> u64 {

@@ -7,6 +7,9 @@ use crate::decode::kernel::KernelEvent;
 /// Mappings that are kept: more than a machine has volumes.
 const MOST: usize = 1 << 10;
 
+/// Bytes of each side of a mapping that is kept: each path that begins with the one has the other, and a volume's are short.
+const LONGEST: usize = 1 << 10;
+
 /// Which drive a device's path is on.
 #[derive(Clone, Debug)]
 pub struct NtPaths {
@@ -14,6 +17,7 @@ pub struct NtPaths {
     prefixes: Vec<(Box<str>, Box<str>)>,
     /// The drive that Windows is on: some paths of the kernel's are without one.
     drive: Option<Box<str>>,
+    left_out: u64,
 }
 
 /// What paths of other kinds begin with that have no drive.
@@ -22,7 +26,7 @@ const ROOTS: [&str; 5] = [r"\\", r"\Device", r"\SystemRoot", r"\??", r"\REGISTRY
 impl Default for NtPaths {
     /// What is so on every machine: `\??\`, and files of other machines.
     fn default() -> Self {
-        let mut paths = Self { prefixes: Vec::new(), drive: None };
+        let mut paths = Self { prefixes: Vec::new(), drive: None, left_out: 0 };
         for (nt, dos) in [
             (r"\??\", ""),
             (r"\??\UNC\", r"\\"),
@@ -56,14 +60,24 @@ impl NtPaths {
         if nt.is_empty() {
             return;
         }
+        if nt.len().max(dos.len()) > LONGEST {
+            self.left_out += 1;
+            return;
+        }
         let place = self.prefixes.iter().position(|(own, _)| own.eq_ignore_ascii_case(nt));
         if let Some(place) = place {
             self.prefixes.remove(place);
         } else if self.prefixes.len() >= MOST {
+            self.left_out += 1;
             return;
         }
         let place = self.prefixes.partition_point(|(own, _)| own.len() > nt.len());
         self.prefixes.insert(place, (nt.into(), dos.into()));
+    }
+
+    /// Mappings that are left out: there are more, or longer ones, than any machine has.
+    pub const fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// The path as people know it; as it is where that is not known.
