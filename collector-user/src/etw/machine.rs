@@ -5,7 +5,7 @@ mod attributes;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use collector_common::ids::{Avma, FileOffset, Nanos, Pid, Svma, Tid};
-use collector_common::intern::{Seeded, StackId};
+use collector_common::intern::{Seeded, StackId, StringId};
 use collector_common::record::{
     AttributeListId, AttributeValue, EventRecord, ExportMachine, Frame, FrameFlags, FrameId, ModuleId,
     ModuleMapping, ProcessId, Sample, ThreadId, Unit,
@@ -33,8 +33,9 @@ use super::trace::Trace;
 use super::whose::Whose;
 use attributes::Attributes;
 
-/// Frames that are gone through for all stacks together, and how many more for each of what happened.
-const FRAMES: [u64; 2] = [1 << 26, 1 << 10];
+/// Frames that are gone through for all stacks together, and how many more for each of what happened with a stack: ETW walks 192 at most, and what
+/// is at their addresses may be something else each time.
+const FRAMES: [u64; 2] = [1 << 22, 256];
 
 /// Methods that are told apart at one address.
 const MOST_USES: u32 = 64;
@@ -92,10 +93,12 @@ impl Build {
             frames: HashMap::default(),
             stacks: HashMap::default(),
             called: HashMap::default(),
+            within: HashMap::default(),
+            paths: HashMap::default(),
             mapped: HashSet::default(),
             said: Attributes::default(),
             made: BTreeMap::new(),
-            room: FRAMES[1].saturating_mul(self.pending.len() as u64).saturating_add(FRAMES[0]),
+            room: FRAMES[0],
             cut: 0,
             addresses: Vec::new(),
             stack: Vec::new(),
@@ -186,6 +189,10 @@ struct World {
     stacks: HashMap<(ProcessId, StackId), (StackId, [u32; 2]), Seeded>,
     /// The method of a frame.
     called: HashMap<FrameId, u32, Seeded>,
+    /// Stacks within system calls, by the frame of the call's routine and what called it.
+    within: HashMap<(FrameId, StackId), StackId, Seeded>,
+    /// Paths of files of methods.
+    paths: HashMap<Option<StringId>, StringId, Seeded>,
     /// The kernel's images in processes.
     mapped: HashSet<(ProcessId, u32), Seeded>,
     /// Attributes that had numbers in place of what they stand for.
@@ -230,6 +237,9 @@ impl World {
     /// Adds what happened.
     fn take(&mut self, all: &mut Build, row: &Row, index: usize) {
         self.places.advance(row.at);
+        if row.stack != StackId::EMPTY {
+            self.room = self.room.saturating_add(FRAMES[1]);
+        }
         let KnownThread { thread, process, .. } = self.thread(all, row.whose, row.at);
         let mut stack = self.stack(all, process, row.stack);
         if row.is_sample() && all.kinds.of_calls() == Some(row.kind) {
@@ -283,9 +293,25 @@ impl World {
         });
         let Some(call) = call else { return stack };
         let routine = self.frame(all, process, call.cast_unsigned(), true);
+        if let Some(known) = self.within.get(&(routine, stack)) {
+            return *known;
+        }
+        let outer = all.machine.stacks().get(stack);
         let mut frames = vec![routine];
-        frames.extend_from_slice(all.machine.stacks().get(stack));
-        all.machine.intern_stack(&frames)
+        if self.use_room(outer.len() as u64) {
+            frames.extend_from_slice(outer);
+        }
+        let id = all.machine.intern_stack(&frames);
+        self.within.insert((routine, stack), id);
+        id
+    }
+
+    /// Whether so many frames may be gone through; a stack of which they are not is counted.
+    fn use_room(&mut self, frames: u64) -> bool {
+        let left = self.room.checked_sub(frames);
+        self.room = left.unwrap_or(self.room);
+        self.cut += u64::from(left.is_none());
+        left.is_some()
     }
 
     fn thread(&mut self, all: &mut Build, whose: Whose, at: Nanos) -> KnownThread {
@@ -332,13 +358,10 @@ impl World {
         all.raw.addresses(raw, |key| all.stacks.frames(key), &mut addresses);
         let mut stack = std::mem::take(&mut self.stack);
         stack.clear();
-        if addresses.len() as u64 <= self.room {
-            self.room -= addresses.len() as u64;
+        if self.use_room(addresses.len() as u64) {
             for (address, position) in addresses.iter().zip(0..) {
                 stack.push(self.frame(all, process, *address, position == 0));
             }
-        } else {
-            self.cut += 1;
         }
         let id = all.machine.intern_stack(&stack);
         (self.addresses, self.stack) = (addresses, stack);
@@ -402,6 +425,8 @@ impl World {
         let Build { machine, methods, modules, .. } = all;
         let of = |index: u32| methods.all().get(index as usize);
         let path = of(method).and_then(|method| methods.path(method));
+        let told = path.map_or("[managed]", |path| methods.text(path));
+        let path = *self.paths.entry(path).or_insert_with(|| machine.intern_string(told));
         let called = |index| of(index).map(|method| (method.name, method.signature));
         let mut usage = 0;
         loop {
@@ -417,6 +442,8 @@ impl World {
                 return frame;
             }
             usage += 1;
+            // That takes as long as another frame.
+            self.room = self.room.saturating_sub(1);
         }
     }
 

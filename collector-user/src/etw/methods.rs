@@ -84,8 +84,8 @@ impl Methods {
     }
 
     /// The path of the file that a method is of.
-    pub(super) fn path(&self, method: &Method) -> Option<&str> {
-        self.modules.get(&(method.pid, method.module)).map(|path| self.strings.get(*path))
+    pub(super) fn path(&self, method: &Method) -> Option<StringId> {
+        self.modules.get(&(method.pid, method.module)).copied()
     }
 
     /// What there was no room for.

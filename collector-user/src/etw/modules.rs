@@ -70,17 +70,17 @@ impl Modules {
         module
     }
 
-    /// The module of code that was made at run time, from this file where that is known. Addresses that are used again are of another one.
+    /// The module of code that was made at run time, from the file of this path, if any. Addresses that are used again are of another one.
     pub(super) fn made(
         &mut self,
         machine: &mut ExportMachine,
         process: ProcessId,
-        path: Option<&str>,
+        path: StringId,
         usage: u32,
     ) -> ModuleId {
-        let path = path.unwrap_or("[managed]");
-        let key = (process, machine.intern_string(path), usage);
-        *self.made.entry(key).or_insert_with(|| add(machine, ModuleKind::Anonymous(process), path))
+        let kind = ModuleKind::Anonymous(process);
+        let add = || machine.add_module(Module { kind, path, build_id: None });
+        *self.made.entry((process, path, usage)).or_insert_with(add)
     }
 
     /// The module of what lies nowhere that is known.

@@ -7,6 +7,7 @@
 //! - `recorded`: files as a recording on this machine leaves them: of whom, in parts, with losses. `chosen`: the same of records by hand. `parts`: files that lie beside the one that is named.
 //! - `images`: images of a trace that are here, in a store or where they were.
 //! - `lost`: files by bytes (`file`), of which ETW lost a part. `damaged`: files that are cut or spoilt.
+//! - `hostile`: records that are made to cost much.
 
 #![allow(clippy::unwrap_used, reason = "a failed step of a test should stop it")]
 
@@ -18,6 +19,7 @@ mod data;
 #[path = "../../../windows-etw/tests/etl/written.rs"]
 #[allow(dead_code, reason = "the tests of the reader use all of it")]
 mod file;
+mod hostile;
 #[cfg(target_os = "linux")]
 mod images;
 mod listed;
