@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use collector_common::intern::Seeded;
 use collector_common::record::Pdb;
@@ -73,7 +74,8 @@ pub(super) struct System {
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
     pub(super) tid: u32,
-    pub(super) name: Option<Box<str>>,
+    /// In common with others of its number: a dump may have as many of one as it likes.
+    pub(super) name: Option<Arc<str>>,
     /// None where the dump has no registers, as of the thread that wrote it.
     pub(super) context: Option<Context>,
     /// What it was stopped by: a code and an address.
@@ -307,18 +309,18 @@ impl Reader<'_, '_> {
     /// `MINIDUMP_THREAD_NAME_LIST`.
     fn thread_names(&self, threads: &mut [Thread]) -> Result<(), DumpError> {
         let list = self.list(kind::THREAD_NAMES, 12, MOST_THREADS, "the list of names of threads")?;
-        let mut names: HashMap<u32, String, Seeded> = HashMap::default();
+        let mut names: HashMap<u32, Arc<str>, Seeded> = HashMap::default();
         let mut failed = None;
         for entry in list.entries() {
             let (Some(tid), Some(at)) = (u32_at(entry, 0), u64_at(entry, 4)) else { continue };
             match self.text(at, "the name of a thread") {
-                Ok(name) => drop(names.entry(tid).or_insert(name)),
+                Ok(name) => drop(names.entry(tid).or_insert(name.into())),
                 Err(error) => failed = Some(error),
             }
         }
         for thread in threads {
             let name = names.get(&thread.tid).filter(|name| !name.is_empty());
-            thread.name = name.map(|name| name.as_str().into());
+            thread.name = name.cloned();
         }
         failed.map_or(Ok(()), Err)
     }

@@ -131,6 +131,27 @@ fn names_are_told_again_and_again() {
     assert!(used.bytes_max < 128 << 20, "{}", used.bytes_max);
 }
 
+/// A name of a number that all threads have.
+#[test]
+fn a_long_name_of_many_threads() {
+    const MOST: u32 = 1 << 16;
+    let mut made = Made::default();
+    made.system(X64, 2);
+    let name = made.put(&text(&"€".repeat(2000)));
+    made.stream(THREAD_NAMES, &words(&[1, 1, name, 0]));
+    let thread = words(&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    made.stream(THREADS, &[words(&[MOST]), thread.repeat(MOST as usize)].concat());
+    let dump = made.finish();
+    let used = allocation_counter::measure(|| {
+        let machine = import(&dump, None).unwrap().machine;
+        let first = machine.samples().iter().next().unwrap();
+        assert_eq!(machine.string(machine.thread(first.thread).name).len(), 4095);
+        assert_eq!(machine.samples().len(), MOST as usize);
+    });
+    // For each it would be 268 MB.
+    assert!(used.bytes_max < 96 << 20, "{}", used.bytes_max);
+}
+
 /// Stacks of which each word is guessed, of many threads; and stacks that lie in the file here and there.
 #[test]
 fn stacks_that_take_long_are_left() {
