@@ -208,6 +208,7 @@ mod tests {
         methods.take(&ClrEvent::ModuleUnload(module), Pid(7), Nanos(51));
         let [method] = methods.all() else { panic!("{methods:?}") };
         assert_eq!((method.since, method.until), (None, Some(Nanos(50))));
-        assert_eq!((methods.text(method.name), methods.path(method)), ("A.B.C", Some(r"C:\b.dll")));
+        let path = methods.path(method).map(|path| methods.text(path));
+        assert_eq!((methods.text(method.name), path), ("A.B.C", Some(r"C:\b.dll")));
     }
 }

@@ -113,8 +113,7 @@ impl Events {
                 self.warnings
                     .push("nor can the formats of further events, whose data is bytes, too".to_owned());
             }
-            Some(Err(_)) => {}
-            None => {}
+            Some(Err(_)) | None => {}
         }
         let unit = if is_clock { Unit::Nanoseconds } else { Unit::Count };
         self.hooks.push(ReplayedEvent { event: hooked, unit });

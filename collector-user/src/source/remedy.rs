@@ -37,6 +37,7 @@ pub(super) fn reason(error: &(dyn Error + 'static)) -> Option<i32> {
 }
 
 /// What an error says, and each that led to it, which some leave out.
+#[cfg(any(feature = "ebpf", test))]
 pub(super) fn whole(error: &(dyn Error + 'static)) -> String {
     let mut says: Vec<String> = Vec::new();
     for part in chain(error).map(ToString::to_string) {
