@@ -123,8 +123,8 @@ pub(super) struct Came {
     pub(super) cut: Option<Cut>,
     /// How long it then waited for a CPU.
     pub(super) queued: Option<Nanos>,
-    /// Whether the trace ended before that did.
-    pub(super) is_open: bool,
+    /// Up to when it is told of, where the trace ended before that did.
+    pub(super) open: Option<Nanos>,
 }
 
 impl Came {
@@ -165,19 +165,20 @@ const fn span(since: Nanos, until: Nanos) -> Nanos {
 impl Off {
     /// `gap` is where it may have had a CPU unseen: from the first such time to the last.
     fn until(self, at: Nanos, gap: Option<Gap>, is_open: bool) -> Came {
-        let Some(gap) = gap else { return self.whole(at, is_open) };
+        let open = is_open.then_some(at);
+        let Some(gap) = gap else { return Came { open, ..self.whole(at) } };
         let since = gap.since.max(self.since).min(at);
         let Came { blocked, queued, .. } =
-            Self { ready: self.ready.filter(|ready| ready.0 <= since), ..self }.whole(since, is_open);
+            Self { ready: self.ready.filter(|ready| ready.0 <= since), ..self }.whole(since);
         let queued = queued.unwrap_or_default();
         // It is off its CPU when it is made ready, and so it stays.
         let ready = self.ready.map(|ready| ready.0).filter(|ready| (gap.until..=at).contains(ready));
         let cut = Some(Cut { since, until: ready.unwrap_or(at), queued });
         let blocked = blocked.filter(|blocked| blocked.took.0 > 0);
-        Came { blocked, cut, queued: ready.map(|ready| span(ready, at)), is_open }
+        Came { blocked, cut, queued: ready.map(|ready| span(ready, at)), open }
     }
 
-    fn whole(self, at: Nanos, is_open: bool) -> Came {
+    fn whole(self, at: Nanos) -> Came {
         let Self { since, why, .. } = self;
         let (ready, waker) = self.ready.map_or((None, None), |(at, waker)| (Some(at), waker));
         match why {
@@ -186,10 +187,10 @@ impl Off {
                 let until = ready.unwrap_or(at);
                 let blocked = Blocked { until, took: span(since, until), reason, waker };
                 let queued = ready.map(|ready| span(ready, at));
-                Came { blocked: Some(blocked), queued, is_open, ..Came::default() }
+                Came { blocked: Some(blocked), queued, ..Came::default() }
             }
-            Why::Lost => Came { queued: Some(span(since, at)), is_open, ..Came::default() },
-            Why::Made => Came { queued: Some(span(ready.unwrap_or(since), at)), is_open, ..Came::default() },
+            Why::Lost => Came { queued: Some(span(since, at)), ..Came::default() },
+            Why::Made => Came { queued: Some(span(ready.unwrap_or(since), at)), ..Came::default() },
         }
     }
 }
@@ -234,6 +235,8 @@ pub(super) struct Switches {
     gaps: Vec<Gap>,
     /// Whether a switch was.
     was_seen: bool,
+    /// When it was told of the last time what a thread does.
+    last: Nanos,
     /// Times off a CPU that are not known to their end.
     cut: u64,
     left_out: u64,
@@ -250,6 +253,7 @@ impl Switches {
     ) -> (Option<Came>, Option<(Tid, Ran)>) {
         let (old, new) = (switch.old_tid, switch.new_tid);
         self.was_seen = true;
+        self.last = self.last.max(at);
         let on = self.running.insert(cpu, On { tid: new, since: at, switched: Some((new, at)) });
         if let Some((_, last)) = on.and_then(|on| on.switched).filter(|(tid, _)| *tid != old) {
             self.add_gap(last, at);
@@ -321,6 +325,7 @@ impl Switches {
             Some(Tid(0)) => Some(Waker::Interrupt),
             waker => waker.map(Waker::Thread),
         };
+        self.last = self.last.max(at);
         if let Some(off) = self.off.get_mut(&event.tid) {
             off.ready = off.ready.or(Some((at, waker)));
         } else if self.early.len() < MOST || self.early.contains_key(&event.tid) {
@@ -350,6 +355,7 @@ impl Switches {
             return None;
         }
         self.early.remove(&tid);
+        self.last = self.last.max(at);
         let on = self.running.entry(cpu).or_insert(On { tid, since: at, switched: None });
         let on = mem::replace(on, On { tid, since: at, switched: on.switched });
         let before = self.ran.remove(&tid).map_or(Nanos(0), |ran| ran.took);
@@ -359,10 +365,13 @@ impl Switches {
 
     /// What goes on when the trace ends, by thread: the time off a CPU of those that are off theirs, and what was not told of what
     /// others ran for. Nothing where no switch was seen.
+    ///
+    /// That is up to when switches, wakeups or samples were told of last: a recording is told of none while .NET tells its methods at the end.
     pub(super) fn open(&mut self, at: Nanos) -> Vec<(Tid, Option<Came>, Option<Ran>)> {
         if !self.was_seen {
             return Vec::new();
         }
+        let at = at.min(self.last);
         for on in self.running.values().copied().collect::<Vec<_>>() {
             if on.tid != Tid(0) {
                 self.count_ran(on.tid, on.since, at);

@@ -227,7 +227,9 @@ fn goes_on(shortest: u64) -> Vec<(u32, u64, i64, String)> {
     made.switch(1100, 1, 73, LOST_ITS_CPU, 0);
     made.switch(1200, 0, 72, WAITS, 74);
     made.ready(1500, 72);
-    made.interval(2000, 10_000);
+    made.switch(2000, 2, 0, WAITS, 0);
+    // What is told behind the last switch says nothing of threads.
+    made.interval(9000, 10_000);
     let machine = made.finish().machine;
     shown::samples(&machine, "wall_clock")
         .into_iter()

@@ -48,6 +48,13 @@ impl Flags {
     /// Operations on files, as they begin.
     pub const FILE_IO_INIT: Self = Self(0x400_0000);
 
+    /// Of these what names and bounds others: processes with what they used, threads, images, and names of files, which are told when it ends.
+    #[must_use]
+    pub const fn lives(self) -> Self {
+        let lives = Self::PROCESS.0 | Self::THREAD.0 | Self::IMAGE_LOAD.0;
+        Self(self.0 & (lives | Self::PROCESS_COUNTERS.0 | Self::DISK_FILE_IO.0))
+    }
+
     /// Whether nothing is asked for.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -148,4 +155,24 @@ events! {
     FILE_READ FILE_IO 67 "FileIo/Read";
     FILE_WRITE FILE_IO 68 "FileIo/Write";
     FILE_FLUSH FILE_IO 73 "FileIo/Flush";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{SCENARIOS, Scope};
+
+    #[test]
+    fn lives_are_of_every_scenario_and_have_no_samples() {
+        let lives = Flags::PROCESS | Flags::THREAD | Flags::IMAGE_LOAD;
+        for scenario in &SCENARIOS {
+            let plan = scenario.plan(&Scope { frequency_hz: 997, pids: vec![] });
+            let left = plan.system.flags.lives();
+            assert!(left.has(lives) && plan.system.flags.has(left), "{}: {left}", scenario.name);
+            for told in [Flags::PROFILE, Flags::CSWITCH, Flags::SYSTEMCALL, Flags::VIRTUAL_ALLOC] {
+                assert!(!left.has(told), "{}: {left}", scenario.name);
+            }
+        }
+        assert!(Flags::default().lives().is_empty());
+    }
 }

@@ -15,6 +15,7 @@ use super::losses::Losses;
 use super::settings::Settings;
 use super::start;
 use super::sys::{self, Control, Enable, Ended, Handle, Kind, MakeSink, Open, Properties, Reader};
+use super::unanswered::Unanswered;
 
 /// How often a session is started whose stale one was stopped: Windows says that it did before its name is free.
 const TRIES: u32 = 20;
@@ -108,6 +109,12 @@ impl Session {
     pub(super) fn set_flags(&self, flags: Flags) -> Result<(), SessionError> {
         let set = sys::set_flags(self.handle, flags);
         set.map_err(|cause| self.failed("TraceSetInformation(TraceSystemTraceEnableFlagsInfo)", cause))
+    }
+
+    /// Has only lives told from now on, where `flags` were told until now.
+    pub(super) fn tell_lives(&self, flags: Flags) -> Option<Unanswered> {
+        let set = sys::set_flags(self.handle, flags.lives());
+        set.err().map(|cause| Unanswered::lives(&self.name, cause))
     }
 
     pub(super) fn enable(&self, provider: &ProviderPlan, what: Enable) -> Result<(), Win32Error> {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use collector_common::ids::Pid;
 
 use crate::part::Part;
-use crate::plan::{Buffers, HeapPlan, Plan, ProviderPlan, SampleInterval, When};
+use crate::plan::{Buffers, Flags, HeapPlan, Plan, ProviderPlan, SampleInterval, When};
 
 use super::claim::Claim;
 use super::console::{self, Round};
@@ -31,6 +31,8 @@ pub struct Sessions {
     running: Vec<Session>,
     clock: Clock,
     interval: Option<SampleInterval>,
+    /// What the kernel tells.
+    flags: Flags,
     /// In which all was begun.
     round: Round,
     /// Whether the interval was set.
@@ -68,6 +70,17 @@ impl Stopped {
         self.failed.iter().any(is_it)
     }
 
+    /// Stops one more. Heaps are told of last, whenever they are stopped.
+    fn add(&mut self, session: Session) {
+        let part = session.part();
+        let Outcome { losses, events, failed } = session.stop();
+        self.losses.push((part, losses));
+        self.losses.sort_by_key(|(part, _)| *part == Part::Heap);
+        self.events += events;
+        self.failed.extend(failed.map(|error| (part, error)));
+        self.failed.sort_by_key(|(part, _)| *part == Part::Heap);
+    }
+
     /// For whom less than all is nothing.
     ///
     /// # Errors
@@ -100,6 +113,7 @@ impl Sessions {
             running: Vec::new(),
             clock: Clock::now(),
             interval: None,
+            flags: plan.system.flags,
             round,
             has_interval: false,
             restored,
@@ -234,22 +248,43 @@ impl Sessions {
 
     /// Stops the sessions that can be stopped, and returns when sinks were given their last events. What fails is told with what there is, which is
     /// worth more.
+    ///
+    /// Providers that are asked at the end are when heaps and the kernel tell nothing any more but lives.
     pub fn stop(mut self) -> Stopped {
         let mut stopped = Stopped { unanswered: std::mem::take(&mut self.unanswered), ..Stopped::default() };
-        for provider in std::mem::take(&mut self.at_end) {
+        let at_end = std::mem::take(&mut self.at_end);
+        if !at_end.is_empty() {
+            self.tell_lives(&mut stopped);
+        }
+        for provider in at_end {
             let told = self.main().map(|main| main.enable(&provider, Enable::On));
             if let Ok(Err(cause)) = told {
                 stopped.unanswered.push(Unanswered { provider: provider.name, asked: Asked::End, cause });
             }
         }
         for session in std::mem::take(&mut self.running) {
-            let part = session.part();
-            let Outcome { losses, events, failed } = session.stop();
-            stopped.losses.push((part, losses));
-            stopped.events += events;
-            stopped.failed.extend(failed.map(|error| (part, error)));
+            stopped.add(session);
         }
         stopped
+    }
+
+    /// Has no samples told any more, only what names and bounds those that were.
+    ///
+    /// What providers are asked for at the end takes the recorded processes up to [`PATIENCE`](sys::PATIENCE) of work that is ours and not theirs. It
+    /// is not left to who reads, for what came live can't be taken back, and a file is read by other programs, too.
+    fn tell_lives(&mut self, stopped: &mut Stopped) {
+        let all = std::mem::take(&mut self.running);
+        let (heaps, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| it.part() == Part::Heap);
+        self.running = others;
+        for heap in heaps {
+            stopped.add(heap);
+        }
+        // The kernel's session is started behind the one that would have its events, too.
+        if let Some(kernel) = self.running.last()
+            && self.flags != self.flags.lives()
+        {
+            stopped.unanswered.extend(kernel.tell_lives(self.flags));
+        }
     }
 }
 

@@ -16,14 +16,16 @@ pub enum Asked {
     State,
     /// How things stand, before the session ended.
     End,
+    /// Lives alone, before others were asked for [`Self::End`]: of the kernel.
+    Lives,
 }
 
-/// A provider that did not do what it was asked for. What it tells may be missing in part.
+/// A provider, or the kernel, that did not do what it was asked for. What it tells may be missing in part.
 ///
 /// Shown as a line for people: the provider, what is missing, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unanswered {
-    /// The provider's name, or its GUID.
+    /// The provider's name, or its GUID; of the kernel that of its session.
     pub provider: String,
     /// For what.
     pub asked: Asked,
@@ -40,6 +42,11 @@ impl Unanswered {
         };
         Self { provider: provider.name.clone(), asked, cause: Win32Error::TIMEOUT }
     }
+
+    /// Of the kernel's session, which goes on to tell all.
+    pub(super) fn lives(session: &str, cause: Win32Error) -> Self {
+        Self { provider: session.to_owned(), asked: Asked::Lives, cause }
+    }
 }
 
 impl fmt::Display for Unanswered {
@@ -49,6 +56,12 @@ impl fmt::Display for Unanswered {
             Asked::Events => ("for its events", "its first ones may be missing"),
             Asked::State => ("for its state at the start", "what was there before may be missing"),
             Asked::End => ("for its state at the end", "names of methods may be missing"),
+            Asked::Lives => {
+                return write!(
+                    out,
+                    "{provider} went on to tell all ({cause}) while .NET told its methods: what that did is in the recording"
+                );
+            }
         };
         write!(out, "{provider} was asked {what}, and ")?;
         match *cause {
@@ -87,5 +100,10 @@ mod tests {
             "{refused}"
         );
         assert!(refused.ends_with("): names of methods may be missing"), "{refused}");
+        let goes_on = Unanswered::lives("Collector", cause).to_string();
+        assert!(
+            goes_on.starts_with("Collector went on to tell all (") && goes_on.contains("87"),
+            "{goes_on}"
+        );
     }
 }

@@ -46,7 +46,9 @@ pub(super) fn take(time: &Time, row: &Row, sink: &mut Sink<'_>) {
             let wanted = sink.wanted.of_time_off(came.took());
             let Sink { kinds, pending, machine, .. } = sink;
             let sink = &mut Sink { kinds, pending, machine, wanted };
-            let Came { blocked, cut, queued, is_open } = came;
+            let Came { blocked, cut, queued, open } = came;
+            let is_open = open.is_some();
+            let row = &Row { at: open.unwrap_or(row.at), ..*row };
             let open = ("open", Said::Text(if is_open { "yes" } else { "" }));
             // Where it is now is where it waited last, which may be elsewhere than before the cut.
             let before = Row { stack: if cut.is_some() { StackId::EMPTY } else { row.stack }, ..*row };

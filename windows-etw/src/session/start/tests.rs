@@ -158,6 +158,37 @@ fn at_the_end_those_are_asked_that_are_there() {
     }
 }
 
+/// What Wine answers to flags is made up, for it has none.
+#[test]
+fn what_is_asked_for_at_the_end_is_no_sample() {
+    with_sessions("start-test-lives", |mut sessions, names| {
+        let lives = Flags::PROCESS | Flags::THREAD | Flags::IMAGE_LOAD;
+        sessions.flags = lives | Flags::PROFILE | Flags::CSWITCH;
+        sys::told_providers();
+        sys::let_flags_be_answered(Some(0));
+        let stopped = sessions.stop().whole().unwrap();
+        sys::let_flags_be_answered(None);
+        assert_eq!(sys::told_flags(), [(lives, 0)], "before providers are told");
+        assert_eq!((sys::told_providers().len(), stopped.unanswered), (1, vec![]));
+        assert_eq!(stopped.losses.len(), names.len());
+    });
+    with_sessions("start-test-no-lives", |mut sessions, _| {
+        sessions.flags = Flags::PROCESS | Flags::PROFILE;
+        sys::let_flags_be_answered(Some(87));
+        let stopped = sessions.stop().whole().unwrap();
+        sys::let_flags_be_answered(None);
+        let [on] = &stopped.unanswered[..] else { panic!("{stopped:?}") };
+        assert_eq!((&*on.provider, on.asked, on.cause.0), ("start-test-no-lives", Asked::Lives, 87));
+    });
+    // Where nobody is asked, all is told to the end.
+    with_sessions("start-test-all", |mut sessions, _| {
+        sessions.flags = Flags::PROCESS | Flags::PROFILE;
+        sessions.ask_at_end(&BTreeSet::new());
+        sys::told_flags();
+        assert_eq!((sessions.stop().unanswered, sys::told_flags()), (vec![], vec![]));
+    });
+}
+
 /// What Wine answers is made up: that a session goes on, and what it says that it lost.
 #[test]
 fn sessions_that_can_not_be_stopped_are_told_with_what_there_is() {

@@ -39,6 +39,12 @@ pub(in crate::session) fn told_providers() -> Vec<(String, Enable, u64)> {
     TOLD.take()
 }
 
+/// How many of them it has.
+#[cfg(test)]
+pub(super) fn count_told() -> usize {
+    TOLD.with_borrow(Vec::len)
+}
+
 /// What a provider is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::session) enum Enable {

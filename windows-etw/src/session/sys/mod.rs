@@ -44,6 +44,8 @@ pub(super) use privilege::turn_on_profile_privilege;
 pub(super) use properties::{Kind, Properties, is_name};
 pub(super) use registry::{forget, keep, kept};
 pub(super) use tuning::{cpus, interval, set_flags, set_interval, set_stacks};
+#[cfg(test)]
+pub(super) use tuning::{let_flags_be_answered, told_flags};
 
 use collector_common::event::Guid;
 use windows_sys::core::GUID;

@@ -1,5 +1,13 @@
 //! What is set besides a session's properties.
 
+#![cfg_attr(
+    test,
+    allow(clippy::missing_const_for_thread_local, reason = "it is; for Windows that is not seen")
+)]
+
+#[cfg(test)]
+use std::cell::{Cell, RefCell};
+
 use collector_common::event::Guid;
 use windows_sys::Win32::System::Diagnostics::Etw::{
     CLASSIC_EVENT_ID, TRACE_PROFILE_INTERVAL, TRACE_QUERY_INFO_CLASS, TraceQueryInformation,
@@ -37,7 +45,34 @@ pub(in crate::session) fn set_stacks(
 
 /// Which kinds of events the kernel tells from now on: the first 64 bits of its mask, of which the upper half is for other things.
 pub(in crate::session) fn set_flags(handle: Handle, flags: Flags) -> Result<(), Win32Error> {
-    set(handle, TraceSystemTraceEnableFlagsInfo, &[u64::from(flags.0)])
+    let set = set(handle, TraceSystemTraceEnableFlagsInfo, &[u64::from(flags.0)]);
+    #[cfg(test)]
+    let set = made_up(flags, set);
+    set
+}
+
+#[cfg(test)]
+thread_local! {
+    static FLAGS: RefCell<Vec<(Flags, usize)>> = const { RefCell::new(Vec::new()) };
+    static ANSWER: Cell<Option<u32>> = const { Cell::new(None) };
+}
+
+/// What sessions of this thread answer that are told flags, in place of Windows' own answer.
+#[cfg(test)]
+pub(in crate::session) fn let_flags_be_answered(code: Option<u32>) {
+    ANSWER.set(code);
+}
+
+/// Flags that sessions of this thread were told since it was asked the last time, with how many providers had been told something by then.
+#[cfg(test)]
+pub(in crate::session) fn told_flags() -> Vec<(Flags, usize)> {
+    FLAGS.take()
+}
+
+#[cfg(test)]
+fn made_up(flags: Flags, set: Result<(), Win32Error>) -> Result<(), Win32Error> {
+    FLAGS.with_borrow_mut(|told| told.push((flags, super::enable::count_told())));
+    ANSWER.get().map_or(set, Win32Error::check)
 }
 
 /// How often CPUs are sampled, for the whole machine.
