@@ -33,7 +33,7 @@ use super::outside::{Outside, Question, Subject};
 use super::snapshots::{Leading, Page, Snapshots, Used, Word, digest, look, page_and_offset};
 use super::stretch::Stretches;
 use crate::procfs;
-use crate::source::SourceRecord;
+use crate::records::SourceRecord;
 use crate::this_machine::read_exact_at;
 
 /// Pages of code kept in one round.
