@@ -10,7 +10,7 @@ use collector_common::ids::Pid;
 use thiserror::Error;
 use windows_etw::etl::{EtlError, EtlFile};
 use windows_etw::part::Part;
-use windows_etw::plan::family;
+use windows_etw::plan::Family;
 use windows_etw::session::{
     Losses, SessionError, Sessions, Stopped, alive, drives, kernel_logger_file, stop_kernel_logger,
 };
@@ -88,14 +88,22 @@ pub fn stop_abandoned_kernel_logger() {
     }
 }
 
-/// Has .NET be asked at the end of those processes only that may be of a recording of `roots` that began at `began`: of all where that is of
+/// Whose a recording of `roots` is that begins now: to be asked before sessions are started, for who has ended by then has left processes whose
+/// they are nobody tells.
+pub fn family(roots: &[Pid]) -> Family {
+    let began = file_time(SystemTime::now() - TICKS);
+    // Where nobody tells who is there, those count that are made from now on.
+    Family::new(&alive().unwrap_or_default(), roots, began)
+}
+
+/// Has .NET be asked at the end of those processes only that may be of a recording: of all where that is of
 /// all, or nobody tells which there are.
-pub fn ask_family_at_end(sessions: &mut Sessions, roots: &[Pid], began: SystemTime) {
-    if roots.is_empty() {
+pub fn ask_at_end(sessions: &mut Sessions, family: &Family) {
+    if family.is_of_all() {
         return;
     }
     if let Ok(processes) = alive() {
-        sessions.ask_at_end(&family(&processes, roots, file_time(began - TICKS)));
+        sessions.ask_at_end(&family.of(&processes));
     }
 }
 

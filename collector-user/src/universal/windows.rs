@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use collector_common::ids::Pid;
 use collector_common::loss::Ledger;
@@ -19,7 +19,7 @@ use windows_etw::session::{
 
 use super::{ExportError, ExportSettings};
 use crate::etw::{
-    Asked, Asking, Recorded, Request, RequestError, Shortest, TraceFolder, WrittenError, ask_family_at_end,
+    Asked, Asking, Recorded, Request, RequestError, Shortest, TraceFolder, WrittenError, ask_at_end, family,
     is_gone, name_from_images, open_written, stop_abandoned_kernel_logger, volumes,
 };
 use crate::hooks::{SampleHook, show_samples};
@@ -160,7 +160,8 @@ pub(super) fn record(
     let parent = settings.folder();
     let mut folder = TraceFolder::make_in(&parent)
         .map_err(|source| SessionError::Folder { folder: parent.clone(), source })?;
-    let began = SystemTime::now();
+    let roots: Vec<Pid> = settings.pids.iter().copied().map(Pid).collect();
+    let family = family(&roots);
     let mut sessions = start(&plan, &folder.path()).map_err(SessionError::from)?;
     let restored = sessions.restored();
     folder.remove_abandoned();
@@ -169,8 +170,7 @@ pub(super) fn record(
     drop(ready);
     let ended = wait(&sessions, stopped);
     let interval = sessions.interval();
-    let roots: Vec<Pid> = settings.pids.iter().copied().map(Pid).collect();
-    ask_family_at_end(&mut sessions, &roots, began);
+    ask_at_end(&mut sessions, &family);
     let stopped = sessions.stop();
     if stopped.losses.iter().any(|(part, _)| stopped.goes_on(*part)) {
         folder.leave();

@@ -1,14 +1,15 @@
 //! Processes that are there in, those among them that may be of a recording out: the ones that it is of, and what these have made.
 //!
-//! The system tells who made a process by a number, which is nobody's or another one's when its maker has ended. So one that was made
-//! while it was recorded, by a maker that is gone, may be of any: it counts, as too many do no harm.
+//! The system tells who made a process by a number, which is nobody's or another one's when its maker has ended. So it is asked when the recording
+//! begins, too: whose a process is that was there then is known, also when its maker is gone at the end. One that was made
+//! since, by a maker that is gone, may be of any: it counts, as too many do no harm.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use collector_common::ids::Pid;
 
-/// A process that is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A process that is there. No other one has both its number and its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AliveProcess {
     /// Its number.
     pub pid: Pid,
@@ -18,14 +19,53 @@ pub struct AliveProcess {
     pub made: u64,
 }
 
-/// Those that may be of a recording of `roots` that began at `began`, in units of [`AliveProcess::made`].
-pub fn family(processes: &[AliveProcess], roots: &[Pid], began: u64) -> BTreeSet<Pid> {
-    let by_pid: HashMap<Pid, &AliveProcess> = processes.iter().map(|it| (it.pid, it)).collect();
-    let is_of = |process: &AliveProcess| {
+/// Whose a recording is: those that it is of by number, and those that were theirs when it began.
+#[derive(Clone, Debug, Default)]
+pub struct Family {
+    roots: Vec<Pid>,
+    /// In units of [`AliveProcess::made`].
+    began: u64,
+    /// By number and time.
+    members: HashSet<(Pid, u64)>,
+}
+
+impl Family {
+    /// Of `roots`, when a recording begins, with all that are there; none of these where nobody tells.
+    pub fn new(processes: &[AliveProcess], roots: &[Pid], began: u64) -> Self {
+        let mut family = Self { roots: roots.to_vec(), began, members: HashSet::new() };
+        family.members = family.all(processes).map(|process| (process.pid, process.made)).collect();
+        family
+    }
+
+    /// One more that it is of, as a command's.
+    pub fn add(&mut self, root: Pid) {
+        self.roots.push(root);
+    }
+
+    /// Whether no process is named, so that all are meant.
+    pub const fn is_of_all(&self) -> bool {
+        self.roots.is_empty()
+    }
+
+    /// Those of it that are there now.
+    pub fn of(&self, processes: &[AliveProcess]) -> BTreeSet<Pid> {
+        self.all(processes).map(|process| process.pid).collect()
+    }
+
+    fn all<'a>(&self, processes: &'a [AliveProcess]) -> impl Iterator<Item = &'a AliveProcess> {
+        let by_pid: HashMap<Pid, &AliveProcess> = processes.iter().map(|it| (it.pid, it)).collect();
+        processes.iter().filter(move |process| self.has(process, &by_pid))
+    }
+
+    fn has(&self, process: &AliveProcess, by_pid: &HashMap<Pid, &AliveProcess>) -> bool {
+        let is_own = |at: &AliveProcess| {
+            let is_root = self.roots.contains(&at.pid) || self.roots.contains(&at.parent);
+            is_root || self.members.contains(&(at.pid, at.made))
+        };
         let mut at = process;
         // Each maker is older than what it made, or of one age, so that there is no more of them than processes.
-        for _ in 0..processes.len() {
-            if roots.contains(&at.pid) || roots.contains(&at.parent) {
+        for _ in 0..by_pid.len() {
+            if is_own(at) {
                 return true;
             }
             match by_pid.get(&at.parent).filter(|parent| parent.made <= at.made && parent.pid != at.pid) {
@@ -33,9 +73,8 @@ pub fn family(processes: &[AliveProcess], roots: &[Pid], began: u64) -> BTreeSet
                 None => break,
             }
         }
-        at.made >= began
-    };
-    processes.iter().filter(|process| is_of(process)).map(|process| process.pid).collect()
+        at.made >= self.began
+    }
 }
 
 #[cfg(test)]
@@ -47,7 +86,13 @@ mod tests {
     }
 
     fn of(processes: &[AliveProcess], root: u32) -> Vec<u32> {
-        family(processes, &[Pid(root)], 100).into_iter().map(|pid| pid.0).collect()
+        of_both([&[], processes], root)
+    }
+
+    /// Of those that are there at the end, where there were these when it began.
+    fn of_both([before, processes]: [&[AliveProcess]; 2], root: u32) -> Vec<u32> {
+        let family = Family::new(before, &[Pid(root)], 100);
+        family.of(processes).into_iter().map(|pid| pid.0).collect()
     }
 
     #[test]
@@ -68,6 +113,22 @@ mod tests {
         assert_eq!(of(&again, 10), [10, 11, 12]);
         let foreign = [alive(4, 0, 1), alive(11, 4, 250), alive(12, 11, 200)];
         assert_eq!(of(&foreign, 10), [12]);
+    }
+
+    #[test]
+    fn those_that_were_of_it_when_it_began_are_whoever_has_ended_since() {
+        let before =
+            [alive(10, 4, 20), alive(11, 10, 30), alive(14, 11, 99), alive(15, 14, 99), alive(16, 4, 50)];
+        let after = [alive(10, 4, 20), alive(14, 11, 99), alive(15, 14, 99), alive(16, 4, 50)];
+        assert_eq!(of(&after, 10), [10], "nobody knows whose they are");
+        assert_eq!(of_both([&before, &after], 10), [10, 14, 15]);
+        // What they make is theirs, also where they are gone; their numbers may be others' by then.
+        let later = [alive(15, 4, 120), alive(17, 14, 130), alive(18, 17, 140), alive(4, 0, 1)];
+        assert_eq!(of_both([&before, &later], 10), [17, 18]);
+        let mut family = Family::new(&before, &[], 100);
+        assert!(family.is_of_all());
+        family.add(Pid(14));
+        assert_eq!(family.of(&after), [14, 15].map(Pid).into());
     }
 
     #[test]

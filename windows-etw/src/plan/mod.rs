@@ -30,7 +30,7 @@ mod scenario;
 mod show;
 mod user;
 
-pub use alive::{AliveProcess, family};
+pub use alive::{AliveProcess, Family};
 pub use buffers::Buffers;
 pub use compose::{Note, Plan, Privilege, SystemPlan};
 pub use error::{EventSpecError, PlanError};

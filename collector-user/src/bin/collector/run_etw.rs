@@ -4,12 +4,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{self, Child, ExitCode, ExitStatus};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use collector_common::event::Guid;
 use collector_common::ids::Pid;
 use collector_user::etw::{
-    Asked, Asking, Recorded, Request, Shortest, ask_family_at_end, is_gone, name_from_images,
+    Asked, Asking, Recorded, Request, Shortest, ask_at_end, family, is_gone, name_from_images,
     stop_abandoned_kernel_logger, volumes,
 };
 use collector_user::output::Places;
@@ -268,7 +268,7 @@ fn record(plan: &Plan, files: &TraceFiles, args: &RunArgs) -> anyhow::Result<Ran
     let mut plan = plan.clone();
     // A command's heap has a session that is started when its process is there.
     let heap = plan.heap.take_if(|_| !args.command.is_empty());
-    let began_at = SystemTime::now();
+    let mut family = family(&args.pids.iter().copied().map(Pid).collect::<Vec<_>>());
     let mut sessions = Sessions::start(&plan, &settings, |_| Box::new(|| Box::new(|_| {})))?;
     if let Some(restored) = sessions.restored() {
         say(&restored.to_string());
@@ -285,8 +285,10 @@ fn record(plan: &Plan, files: &TraceFiles, args: &RunArgs) -> anyhow::Result<Ran
     })?;
     let ended = wait(began, args.duration, child.as_mut(), &processes, || is_gone(&sessions));
     let interval = sessions.interval();
-    let roots: Vec<Pid> = args.pids.iter().copied().chain(child.as_ref().map(Child::id)).map(Pid).collect();
-    ask_family_at_end(&mut sessions, &roots, began_at);
+    if let Some(child) = &child {
+        family.add(Pid(child.id()));
+    }
+    ask_at_end(&mut sessions, &family);
     Ok(Ran { stopped: sessions.stop(), interval, ended, child })
 }
 

@@ -62,7 +62,7 @@ mod tests {
     use std::process::{self, Command, Stdio};
 
     use super::*;
-    use crate::plan::family;
+    use crate::plan::Family;
 
     #[test]
     fn a_child_is_of_the_family_of_its_maker() {
@@ -75,8 +75,9 @@ mod tests {
         assert_eq!(made.parent, own);
         assert!(made.made >= maker.made);
         let since = made.made + 1;
-        assert!(family(&processes, &[own], since).is_superset(&[own, made.pid].into()));
-        assert!(!family(&processes, &[made.pid], since).contains(&own));
+        let of = |root| Family::new(&processes, &[root], since).of(&processes);
+        assert!(of(own).is_superset(&[own, made.pid].into()));
+        assert!(!of(made.pid).contains(&own));
         drop(child.stdin.take());
         child.wait().unwrap();
         assert!(!alive().unwrap().iter().any(|process| process.pid == made.pid));
