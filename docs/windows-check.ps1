@@ -587,7 +587,7 @@ try {
             $first.WaitForExit()
             Need ($during -ne $interval -and (Interval) -eq $during) "the interval is $(Interval) x 100 ns, so this checks nothing"
             $told = Collect @('-s', 'processes', '-d', '1s', '-o', "$work\after.jsonl")
-            Need ($told -match 'a recording that was killed') "it is not told`n$told"
+            Need ($told -match 'recording that was killed') "it is not told`n$told"
             Need ((Interval) -eq $interval) "the interval is $(Interval) x 100 ns, and was $interval"
         }
         Check 'all that a killed recording has left goes with the next one' {

@@ -3,7 +3,7 @@
 use std::env;
 
 use windows_etw::plan::{Plan, When};
-use windows_etw::session::{Sessions, Settings, Target, try_interval};
+use windows_etw::session::{Restored, Sessions, Settings, Target, try_interval};
 
 use super::{Check, bad, good, limited};
 use crate::etw::{Request, RequestError, TraceFolder};
@@ -37,11 +37,20 @@ fn sessions() -> Check {
     };
     let settings = Settings { name: NAME.to_owned(), target: Target::File(folder.path()) };
     let started = Sessions::start(&plan, &settings, |_| Box::new(|| Box::new(|_| {})));
-    let tried = started.and_then(|sessions| try_interval().and(sessions.stop().whole()));
+    let tried = started.and_then(|sessions| {
+        let restored = sessions.restored();
+        try_interval().and(sessions.stop().whole()).map(|_| restored)
+    });
     match tried {
-        Ok(_) => good(CHECK, "one that samples CPUs, with stacks, was started and stopped"),
+        Ok(restored) => good(CHECK, was_started(restored)),
         Err(error) => bad(CHECK, "one that samples CPUs can't be started", error.to_string()),
     }
+}
+
+/// What is said of the session, and of what starting it has mended.
+fn was_started(restored: Option<Restored>) -> String {
+    let mended = restored.map(|restored| format!("; {restored}")).unwrap_or_default();
+    format!("one that samples CPUs, with stacks, was started and stopped{mended}")
 }
 
 /// That of a recording without what would disturb another one that goes on: how often CPUs are sampled is the whole machine's, and what
@@ -77,9 +86,17 @@ fn pdbs() -> Check {
 
 #[cfg(test)]
 mod tests {
-    use windows_etw::plan::Flags;
+    use windows_etw::plan::{Flags, SampleInterval};
 
     use super::*;
+
+    #[test]
+    fn what_was_set_back_is_said() {
+        let [from, to] = [5000, 10_000].map(SampleInterval::told);
+        let told = was_started(Some(Restored { from, to }));
+        assert!(told.contains("started and stopped; ") && told.contains("10000 x 100 ns again"), "{told}");
+        assert!(was_started(None).ends_with("stopped"));
+    }
 
     #[test]
     fn the_session_that_is_tried_disturbs_no_other_one() {

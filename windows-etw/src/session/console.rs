@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::error::{SessionError, Win32Error};
 use super::intervals::Intervals;
-use super::restored::Changed;
+use super::restored::{self, Changed};
 use super::sys::{self, Signal};
 
 /// Whether the program is asked to end, and ends by itself.
@@ -68,19 +68,27 @@ impl Left {
         &mut self,
         mut stop: impl FnMut(&str),
         interval: impl FnOnce() -> Option<u32>,
-        set_interval: impl FnOnce(u32),
+        set_interval: impl FnOnce(u32) -> Result<(), Win32Error>,
     ) {
         self.round.0 += 1;
         for name in &std::mem::take(&mut self.running) {
             stop(name);
         }
         let mut intervals = std::mem::take(&mut self.intervals);
-        if intervals.are_set()
-            && let Some(before_all) = intervals.undo(interval())
-        {
-            set_interval(before_all);
+        if intervals.are_set() {
+            let _lock = restored::lock();
+            let set = intervals.undo(interval()).map_or(Ok(()), set_interval);
+            self.settle(set);
         }
-        self.changed = None;
+    }
+
+    /// What was set before is set again: what is written down of that goes, unless it failed.
+    fn settle(&mut self, set: Result<(), Win32Error>) {
+        match (self.changed.take(), set) {
+            // There is nobody to tell the error to.
+            (Some(changed), Err(_)) => changed.leave(),
+            (changed, _) => drop(changed),
+        }
     }
 
     /// Writes down that the interval is `units`, or is about to be, for whoever comes if this process is killed.
@@ -119,12 +127,9 @@ fn on_signal(signal: Signal) -> bool {
     let stop = |name: &str| {
         let _: Result<_, Win32Error> = sys::stop_by_name(name);
     };
-    let set_interval = |units| {
-        let _: Result<_, Win32Error> = sys::set_interval(units);
-    };
     let mut left = left();
     left.is_last |= is_watched;
-    left.undo(stop, || sys::interval().ok(), set_interval);
+    left.undo(stop, || sys::interval().ok(), sys::set_interval);
     false
 }
 
@@ -162,6 +167,7 @@ pub(super) fn interval_begins(units: u32, round: Round) -> Result<u32, SessionEr
     if !left.is_on(round) {
         return Err(SessionError::Interrupted);
     }
+    let _lock = restored::lock();
     left.intervals.begin(sys::interval().ok());
     left.keep(units);
     sys::set_interval(units).map_err(|cause| of("TraceSetInformation", cause))?;
@@ -177,12 +183,10 @@ pub(super) fn interval_ends(round: Round) {
     if left.round != round {
         return;
     }
-    if let Some(units) = left.intervals.end(sys::interval().ok()) {
-        // There is nobody to tell an error to.
-        let _: Result<(), Win32Error> = sys::set_interval(units);
-    }
+    let _lock = restored::lock();
+    let set = left.intervals.end(sys::interval().ok()).map_or(Ok(()), sys::set_interval);
     if !left.intervals.are_set() {
-        left.changed = None;
+        left.settle(set);
     }
 }
 
@@ -273,9 +277,29 @@ mod tests {
         left.undo(
             |name| done.borrow_mut().push(name.to_owned()),
             || Some(5000),
-            |units| done.borrow_mut().push(units.to_string()),
+            |units| {
+                done.borrow_mut().push(units.to_string());
+                Ok(())
+            },
         );
         assert_eq!(*done.borrow(), ["one", "two", "10000"]);
         left.undo(|_| panic!("there is none"), || panic!("it is back"), |_| panic!("it is back"));
+    }
+
+    #[test]
+    fn what_is_written_down_stays_where_the_interval_can_not_be_set_back() {
+        let _turn = turn();
+        let own = std::process::id().to_string();
+        let is_kept = || sys::kept().unwrap().iter().any(|(name, _)| *name == own);
+        for (answer, stays) in [(Ok(()), false), (Err(Win32Error::ACCESS_DENIED), true)] {
+            let mut left = Left::NONE;
+            left.intervals.begin(Some(10_000));
+            left.keep(5000);
+            left.intervals.set(5000);
+            assert!(is_kept());
+            left.undo(|_| {}, || Some(5000), |_| answer);
+            assert_eq!((is_kept(), left.changed.is_some()), (stays, false));
+        }
+        sys::forget(&own).unwrap();
     }
 }

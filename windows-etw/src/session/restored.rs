@@ -1,16 +1,23 @@
 //! What a process that is killed leaves of how often CPUs are sampled, which is the machine's, not a session's: it is written down when it is changed,
 //! beyond the end of the process and not that of Windows, and undone by the next one that records.
 //!
-//! A mutex says whose process goes on, as that of a session's name does.
+//! A mutex says whose process goes on, as that of a session's name does. Another one is held by who reads or changes what is set and what is written
+//! down of it, so that of two recordings that start at once none undoes what the other has just set.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::plan::{IntervalChange, SampleInterval};
 
 use super::error::Win32Error;
-use super::sys::{self, Mutex};
+use super::sys::{self, Held, Mutex};
 
-/// How often CPUs are sampled is as it was before a recording that was killed.
+/// The mutex of who reads and changes it.
+const LOCK: &str = "Global\\collector-etw-intervals";
+/// It is held for some calls. A handler of a console that is closed has 5 s.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often CPUs are sampled is as it was before a recording that was killed, or was not let set it back.
 ///
 /// Shown as a line for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +33,7 @@ impl fmt::Display for Restored {
         let Self { from, to } = self;
         write!(
             out,
-            "a recording that was killed had left CPUs of the whole machine to be sampled every {from}; that is {to} again, as before it"
+            "an earlier recording that was killed, or could not set it back, had left CPUs of the whole machine to be sampled every {from}; that is {to} again, as before it"
         )
     }
 }
@@ -35,6 +42,8 @@ impl fmt::Display for Restored {
 #[derive(Debug)]
 pub(super) struct Changed {
     name: String,
+    /// Whether what is written down stays.
+    is_left: bool,
     _mutex: Mutex,
 }
 
@@ -43,7 +52,7 @@ impl Changed {
     pub(super) fn new() -> Option<Self> {
         let name = std::process::id().to_string();
         let mutex = sys::create_mutex(&mutex_name(&name)).ok().flatten()?;
-        Some(Self { name, _mutex: mutex })
+        Some(Self { name, is_left: false, _mutex: mutex })
     }
 
     /// Writes down what there is to undo.
@@ -51,17 +60,32 @@ impl Changed {
         // What fails is as if it was not written down.
         let _: Result<(), Win32Error> = sys::keep(&self.name, &change.to_bytes());
     }
+
+    /// Could not be undone: it is as if the process was killed, and the next start tries again, be it here.
+    pub(super) fn leave(mut self) {
+        self.is_left = true;
+    }
 }
 
 impl Drop for Changed {
     fn drop(&mut self) {
+        if self.is_left {
+            return;
+        }
         // What remains is of a process that is over, and found by the next one to be undone or overtaken.
         let _: Result<(), Win32Error> = sys::forget(&self.name);
     }
 }
 
+/// To be held from when it is read what is set, or written down, until both are as they are to be. None where Windows does not give it in time.
+pub(super) fn lock() -> Option<Held> {
+    sys::hold(LOCK, PATIENCE).ok()
+}
+
 /// Sets again what was set before processes that were killed, unless somebody has set something else since.
 pub(super) fn restore() -> Option<Restored> {
+    // Without it this might undo what another one is about to set; the next start tries again.
+    let _lock = lock()?;
     let (mut left, living) = changes(&sys::kept().ok()?);
     if left.is_empty() {
         return None;
@@ -129,6 +153,31 @@ mod tests {
         }
         drop(changed);
         assert_eq!(kept(), None);
+        let change = IntervalChange { before: 10_000, ours: 5000 };
+        let changed = Changed::new().unwrap();
+        changed.keep(change);
+        changed.leave();
+        let all = sys::kept().unwrap();
+        assert!(changes(&all).0.contains(&(own.clone(), change)), "as of a process that was killed: {all:?}");
+        sys::forget(&own).unwrap();
+    }
+
+    /// Of two at once the second reads what is there when the first is done, whatever that does.
+    #[test]
+    fn who_looks_for_what_was_left_waits_for_who_changes_it() {
+        let _turn = crate::session::console::turn();
+        let held = lock().unwrap();
+        let (asks, asked) = std::sync::mpsc::channel();
+        let other = std::thread::spawn(move || {
+            asks.send(()).unwrap();
+            lock().map(|_lock| sys::kept().unwrap())
+        });
+        asked.recv().unwrap();
+        let changed = Changed::new().unwrap();
+        changed.keep(IntervalChange { before: 10_000, ours: 5000 });
+        drop(held);
+        let own = std::process::id().to_string();
+        assert!(other.join().unwrap().unwrap().iter().any(|(name, _)| *name == own));
     }
 
     #[test]

@@ -224,7 +224,7 @@ impl Sessions {
         self.interval
     }
 
-    /// How often CPUs were sampled when this began, and are again, where a recording that was killed had changed it.
+    /// How often CPUs were sampled when this began, and are again, where a recording that was killed, or was not let set it back, had changed it.
     pub fn restored(&self) -> Option<Restored> {
         self.restored
     }

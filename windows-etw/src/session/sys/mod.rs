@@ -39,7 +39,7 @@ pub(super) use control::{let_sessions_answer, stopped_by_name};
 pub(super) use enable::{Enable, PATIENCE, enable};
 #[cfg(test)]
 pub(super) use enable::{let_providers_answer, told_providers};
-pub(super) use mutex::{Mutex, create_mutex};
+pub(super) use mutex::{Held, Mutex, create_mutex, hold};
 pub(super) use privilege::turn_on_profile_privilege;
 pub(super) use properties::{Kind, Properties, is_name};
 pub(super) use registry::{forget, keep, kept};
