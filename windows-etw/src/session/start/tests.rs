@@ -135,26 +135,36 @@ fn sessions_that_are_stopped_tell_of_each_and_ask_once_more_before() {
         let plan = plan_for_files();
         let [always, at_end] = [When::Always, When::AtEnd]
             .map(|when| plan.providers.iter().find(|provider| provider.when == when).unwrap());
-        assert_eq!(started, [(always.name.clone(), Enable::On, always.any)]);
-        assert_eq!(sys::told_providers(), [(at_end.name.clone(), Enable::On, at_end.any)]);
+        let told = |it: &ProviderPlan| sys::Told {
+            provider: it.name.clone(),
+            what: Enable::On,
+            any: it.any,
+            pids: None,
+        };
+        assert_eq!(started, [told(always)]);
+        assert_eq!(sys::told_providers(), [told(at_end)]);
     });
 }
 
 #[test]
 fn at_the_end_those_are_asked_that_are_there() {
-    let asked_of = |count: u32| {
+    let asked_of = |pids: &[u32]| {
         let mut asked = Vec::new();
         with_sessions("start-test-asked", |mut sessions, _| {
-            sessions.ask_at_end(&(1..=count).map(Pid).collect());
+            sessions.ask_at_end(&pids.iter().copied().map(Pid).collect());
             sys::told_providers();
             sessions.stop().whole().unwrap();
             asked = sys::told_providers();
         });
-        asked.into_iter().map(|(name, ..)| name).collect::<Vec<_>>()
+        asked.into_iter().map(|told| (told.provider, told.pids)).collect::<Vec<_>>()
     };
     if std::env::var_os("COLLECTOR_WINE").is_some() {
-        assert_eq!(asked_of(0), [""; 0]);
-        assert_eq!((asked_of(1), asked_of(20)), (vec![RUNDOWN.to_owned()], vec![RUNDOWN.to_owned()]));
+        assert_eq!(asked_of(&[]), []);
+        assert_eq!(asked_of(&[7]), [(RUNDOWN.to_owned(), Some(vec![7]))]);
+        let eight = [4, 8, 12, 16, 20, 24, 28, 0x1_0000];
+        assert_eq!(asked_of(&eight), [(RUNDOWN.to_owned(), Some(eight.to_vec()))]);
+        // A filter has no place for more: all are asked.
+        assert_eq!(asked_of(&(1..=9).collect::<Vec<_>>()), [(RUNDOWN.to_owned(), None)]);
     }
 }
 

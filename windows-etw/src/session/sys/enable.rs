@@ -23,7 +23,7 @@ pub(in crate::session) const PATIENCE: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 thread_local! {
-    static TOLD: std::cell::RefCell<Vec<(String, Enable, u64)>> = const { std::cell::RefCell::new(Vec::new()) };
+    static TOLD: std::cell::RefCell<Vec<Told>> = const { std::cell::RefCell::new(Vec::new()) };
     static ANSWER: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
@@ -33,9 +33,30 @@ pub(in crate::session) fn let_providers_answer(code: u32) {
     ANSWER.set(code);
 }
 
-/// What this thread has told providers since it was asked the last time, with keywords.
+/// What a provider was told.
 #[cfg(test)]
-pub(in crate::session) fn told_providers() -> Vec<(String, Enable, u64)> {
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::session) struct Told {
+    pub(in crate::session) provider: String,
+    pub(in crate::session) what: Enable,
+    /// Keywords.
+    pub(in crate::session) any: u64,
+    /// What a filter by process has; none where there is no such filter.
+    pub(in crate::session) pids: Option<Vec<u32>>,
+}
+
+#[cfg(test)]
+impl Told {
+    fn of(provider: &ProviderPlan, what: Enable, filters: &[Filter]) -> Self {
+        let data = filters.iter().find(|(kind, _)| *kind == EVENT_FILTER_TYPE_PID).map(|(_, data)| data);
+        let pids = data.map(|data| data.as_chunks().0.iter().map(|pid| u32::from_le_bytes(*pid)).collect());
+        Self { provider: provider.name.clone(), what, any: provider.any, pids }
+    }
+}
+
+/// What this thread has told providers since it was asked the last time.
+#[cfg(test)]
+pub(in crate::session) fn told_providers() -> Vec<Told> {
     TOLD.take()
 }
 
@@ -63,9 +84,9 @@ pub(in crate::session) fn enable(
     provider: &ProviderPlan,
     what: Enable,
 ) -> Result<(), Win32Error> {
-    #[cfg(test)]
-    TOLD.with_borrow_mut(|told| told.push((provider.name.clone(), what, provider.any)));
     let filters = filters(provider);
+    #[cfg(test)]
+    TOLD.with_borrow_mut(|told| told.push(Told::of(provider, what, &filters)));
     let mut descriptors: Vec<EVENT_FILTER_DESCRIPTOR> = filters
         .iter()
         .map(|(kind, data)| EVENT_FILTER_DESCRIPTOR {

@@ -38,7 +38,7 @@ pub(super) use control::{Control, Handle, control, log_file, start, stop_by_name
 pub(super) use control::{let_sessions_answer, stopped_by_name};
 pub(super) use enable::{Enable, PATIENCE, enable};
 #[cfg(test)]
-pub(super) use enable::{let_providers_answer, told_providers};
+pub(super) use enable::{Told, let_providers_answer, told_providers};
 pub(super) use mutex::{Held, Mutex, create_mutex, hold};
 pub(super) use privilege::turn_on_profile_privilege;
 pub(super) use properties::{Kind, Properties, is_name};
