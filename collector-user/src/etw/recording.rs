@@ -11,7 +11,7 @@ use std::io::{Read, Seek};
 
 use collector_common::ids::Nanos;
 use collector_common::loss::Ledger;
-use collector_common::record::{ExportMachine, ProcessId, ProcessLife, Samples};
+use collector_common::record::{ExportMachine, ModuleId, ProcessId, ProcessLife, Samples};
 use export::import::{ImportError, Imported, checked};
 use export::symbolize::Symbols;
 use windows_etw::etl::EtlFile;
@@ -27,6 +27,9 @@ use super::wanted::choose_main_kind;
 use crate::modules::tell_of_images;
 use crate::spill::{self, spill_samples};
 use crate::stats::{GIVEN, Stats};
+
+/// Images of .NET's runtimes.
+const RUNTIMES: [&str; 3] = ["coreclr.dll", "clr.dll", "mscorwks.dll"];
 
 /// What a session lost, as it told when it was stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,6 +85,8 @@ pub struct Recorded {
     pub stats: Stats,
     /// Things a user should know, a line each.
     pub warnings: Vec<String>,
+    /// Whether a runtime of .NET was loaded by one of the processes that are kept.
+    pub has_dotnet: bool,
 }
 
 impl Recorded {
@@ -130,6 +135,7 @@ impl Recorded {
         if !asking.whose.is_empty() || asking.comm.is_some() {
             machine.keep_threads(|machine, thread| families.has(machine.thread(thread).process));
         }
+        let has_dotnet = has_dotnet(&machine, &families);
         choose_main_kind(&mut machine, &asking.scenarios);
         add_counted(&mut machine, asking.shortest);
         if asking.tells_lives {
@@ -160,8 +166,20 @@ impl Recorded {
         };
         system.lost = Some(stats.ledger.total_lost());
         system.account.splice(0..0, stats.account());
-        Self { machine, symbols, stats, warnings }
+        Self { machine, symbols, stats, warnings, has_dotnet }
     }
+}
+
+/// By the images of its runtimes: of .NET, of .NET Framework, and of that before its version 4.
+fn has_dotnet(machine: &ExportMachine, families: &Families) -> bool {
+    let is_runtime = |path: &str| {
+        let name = path.rsplit(['\\', '/']).next().unwrap_or_default();
+        RUNTIMES.iter().any(|runtime| name.eq_ignore_ascii_case(runtime))
+    };
+    let paths = machine.modules().iter().map(|module| is_runtime(machine.string(module.path)));
+    let runtimes: Vec<bool> = paths.collect();
+    let is_runtime = |module: ModuleId| runtimes.get(module.0 as usize) == Some(&true);
+    machine.mappings().iter().any(|it| is_runtime(it.module) && families.has(it.process))
 }
 
 /// Tells of the processes that were made since the recording began.

@@ -113,6 +113,12 @@ fn file_time(at: SystemTime) -> u64 {
     UNTIL_1970.saturating_add(u64::try_from(since_1970).unwrap_or(u64::MAX))
 }
 
+/// What providers did not do, a line each: that nobody was asked at the end only where .NET was there, which tells its methods then.
+pub fn unanswered(stopped: &Stopped, has_dotnet: bool) -> Vec<String> {
+    let told = stopped.unanswered.iter().filter(|it| has_dotnet || !it.is_unasked());
+    told.map(ToString::to_string).collect()
+}
+
 /// Whether somebody else has stopped a session.
 ///
 /// # Errors
@@ -126,6 +132,8 @@ pub fn is_gone(sessions: &Sessions) -> Result<bool, SessionError> {
 
 #[cfg(test)]
 mod tests {
+    use windows_etw::session::{Asked, Unanswered, Win32Error};
+
     use super::*;
 
     #[test]
@@ -147,6 +155,20 @@ mod tests {
             own.made <= file_time(SystemTime::now() + TICKS)
                 && own.made > file_time(SystemTime::now() - TICKS * 86_400)
         );
+    }
+
+    #[test]
+    fn that_nobody_was_asked_is_told_where_there_was_somebody() {
+        let of = |cause| Unanswered {
+            provider: "Rundown".to_owned(),
+            asked: Asked::End,
+            cause: Win32Error(cause),
+        };
+        // ERROR_WMI_INSTANCE_NOT_FOUND and ERROR_TIMEOUT.
+        let stopped = Stopped { unanswered: vec![of(4201), of(1460)], ..Stopped::default() };
+        let [with, without] = [true, false].map(|has_dotnet| unanswered(&stopped, has_dotnet));
+        assert!(with.len() == 2 && with[0].contains("was not asked"), "{with:?}");
+        assert!(without.len() == 1 && without[0].contains("was not done in 10 s"), "{without:?}");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use windows_etw::session::{
 use super::{ExportError, ExportSettings};
 use crate::etw::{
     Asked, Asking, Recorded, Request, RequestError, Shortest, TraceFolder, WrittenError, ask_at_end, family,
-    is_gone, name_from_images, open_written, stop_abandoned_kernel_logger, volumes,
+    is_gone, name_from_images, open_written, stop_abandoned_kernel_logger, unanswered, volumes,
 };
 use crate::hooks::{SampleHook, show_samples};
 use crate::output::is_url;
@@ -242,9 +242,9 @@ fn wait(sessions: &Sessions, stopped: &StopTold) -> Option<String> {
 }
 
 fn read(stopped: &Stopped, path: &Path, asking: &Asking) -> Result<Recording, SessionError> {
-    let Recorded { machine, symbols, stats, mut warnings } =
+    let Recorded { machine, symbols, stats, mut warnings, has_dotnet } =
         Recorded::read(open_written(stopped, path)?, asking)?;
-    warnings.extend(stopped.unanswered.iter().map(ToString::to_string));
+    warnings.extend(unanswered(stopped, has_dotnet));
     warnings.extend(stopped.failed.iter().map(|(_, error)| error.to_string()));
     Ok(Recording { machine, ledger: stats.ledger, stats, warnings, made: symbols })
 }

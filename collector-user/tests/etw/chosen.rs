@@ -30,6 +30,13 @@ fn thread(at: i64, opcode: u8, numbers: [u32; 2]) -> Vec<u8> {
     perf_info(17, 2, (5, opcode), TICKS + at, &payload.0)
 }
 
+/// `Image/Load`, which is among the processes' events in a file.
+fn image(at: i64, pid: u32, path: &str) -> Vec<u8> {
+    const BASE: u64 = 0x7ff0_0000;
+    let payload = Payload::default().u64(&[BASE, 0x1_0000]).u32(&[pid, 1, 2, 0]).u64(&[BASE, 0, 0]);
+    perf_info(17, 2, (3, 10), TICKS + at, &payload.wide(path).0)
+}
+
 /// `PerfInfo/Sample`.
 fn sample(at: i64, tid: u32) -> Vec<u8> {
     let payload = Payload::default().u64(&[0x10_0000]).u32(&[tid]).u8(&[1, 0, 0, 0]);
@@ -116,6 +123,23 @@ fn a_name_chooses_among_those_that_are_asked_for() {
     assert_eq!(of(80, Some("work.exe")), [91]);
     let started = read_family(&[Asked::Started(Pid(90))], Some("other.exe"));
     assert_eq!((threads(&started), pids_of_events(&started.machine)), (vec![], [].into()));
+}
+
+/// As it is told where nobody was asked for methods at the end.
+#[test]
+fn whether_dotnet_is_there_is_said_of_those_that_are_kept() {
+    let has = |path: &str, whose: &[Asked]| {
+        let mut records = family();
+        records.push(image(40, 80, path));
+        read(&records, &Asking { whose: whose.to_vec(), ..Asking::default() }).has_dotnet
+    };
+    let core = r"\Device\HarddiskVolume3\dotnet\CoreCLR.dll";
+    assert!(has(core, &[]) && has(core, &[Asked::Running(Pid(70))]));
+    assert!(has(r"C:\Windows\Microsoft.NET\Framework64\v4.0.30319\clr.dll", &[]));
+    assert!(!has(core, &[Asked::Running(Pid(90))]));
+    for other in [r"C:\notclr.dll", r"C:\clr.dll\other.dll", ""] {
+        assert!(!has(other, &[]), "{other}");
+    }
 }
 
 #[test]

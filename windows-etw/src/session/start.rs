@@ -253,19 +253,32 @@ impl Sessions {
     pub fn stop(mut self) -> Stopped {
         let mut stopped = Stopped { unanswered: std::mem::take(&mut self.unanswered), ..Stopped::default() };
         let at_end = std::mem::take(&mut self.at_end);
-        if !at_end.is_empty() {
+        if self.is_gone() {
+            stopped.unanswered.extend(at_end.into_iter().map(|provider| Unanswered::unasked(provider.name)));
+        } else if !at_end.is_empty() {
             self.tell_lives(&mut stopped);
-        }
-        for provider in at_end {
-            let told = self.main().map(|main| main.enable(&provider, Enable::On));
-            if let Ok(Err(cause)) = told {
-                stopped.unanswered.push(Unanswered { provider: provider.name, asked: Asked::End, cause });
-            }
+            self.ask(at_end, &mut stopped);
         }
         for session in std::mem::take(&mut self.running) {
             stopped.add(session);
         }
         stopped
+    }
+
+    /// Whether somebody else has stopped the session that providers write into.
+    fn is_gone(&self) -> bool {
+        let told = self.main().and_then(Session::losses);
+        told.is_err_and(|error| error.is_of_no_session())
+    }
+
+    /// Has providers tell how things stand.
+    fn ask(&self, providers: Vec<ProviderPlan>, stopped: &mut Stopped) {
+        for provider in providers {
+            let told = self.main().map(|main| main.enable(&provider, Enable::On));
+            if let Ok(Err(cause)) = told {
+                stopped.unanswered.push(Unanswered { provider: provider.name, asked: Asked::End, cause });
+            }
+        }
     }
 
     /// Has no samples told any more, only what names and bounds those that were.

@@ -43,6 +43,16 @@ impl Unanswered {
         Self { provider: provider.name.clone(), asked, cause: Win32Error::TIMEOUT }
     }
 
+    /// Of one that was to be asked at the end, of a session that somebody else, or Ctrl-C, had stopped.
+    pub(super) fn unasked(provider: String) -> Self {
+        Self { provider, asked: Asked::End, cause: Win32Error::WMI_INSTANCE_NOT_FOUND }
+    }
+
+    /// Whether it was not asked at all, for there was no session any more.
+    pub fn is_unasked(&self) -> bool {
+        self.asked == Asked::End && self.cause == Win32Error::WMI_INSTANCE_NOT_FOUND
+    }
+
     /// Of the kernel's session, which goes on to tell all.
     pub(super) fn lives(session: &str, cause: Win32Error) -> Self {
         Self { provider: session.to_owned(), asked: Asked::Lives, cause }
@@ -52,6 +62,12 @@ impl Unanswered {
 impl fmt::Display for Unanswered {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { provider, asked, cause } = self;
+        if self.is_unasked() {
+            return write!(
+                out,
+                "{provider} was not asked for its state at the end, for its session was stopped before: methods of .NET that were compiled before the recording, or ahead, have no names"
+            );
+        }
         let (what, missing) = match asked {
             Asked::Events => ("for its events", "its first ones may be missing"),
             Asked::State => ("for its state at the start", "what was there before may be missing"),
@@ -100,6 +116,8 @@ mod tests {
             "{refused}"
         );
         assert!(refused.ends_with("): names of methods may be missing"), "{refused}");
+        let unasked = Unanswered::unasked("Microsoft-Windows-DotNETRuntimeRundown".to_owned());
+        assert!(unasked.is_unasked() && unasked.to_string().contains("was not asked"), "{unasked}");
         let goes_on = Unanswered::lives("Collector", cause).to_string();
         assert!(
             goes_on.starts_with("Collector went on to tell all (") && goes_on.contains("87"),

@@ -10,7 +10,7 @@ use collector_common::event::Guid;
 use collector_common::ids::Pid;
 use collector_user::etw::{
     Asked, Asking, Recorded, Request, Shortest, ask_at_end, family, is_gone, name_from_images,
-    stop_abandoned_kernel_logger, volumes,
+    stop_abandoned_kernel_logger, unanswered, volumes,
 };
 use collector_user::output::Places;
 use collector_user::stats::{self, Stats};
@@ -104,9 +104,9 @@ impl Prepared {
             tells_lives: plan.names.iter().any(|name| name == "processes"),
             began_after_ns: began_after.as_nanos() as u64,
         };
-        let Recorded { machine, symbols, stats, mut warnings } =
+        let Recorded { machine, symbols, stats, mut warnings, has_dotnet } =
             Recorded::read(files.open(&stopped)?, &asking)?;
-        warnings.extend(stopped.unanswered.iter().map(ToString::to_string));
+        warnings.extend(unanswered(&stopped, has_dotnet));
         say(&summary(&stats, &warnings));
         print_counted(&machine);
         print_lives(&machine);

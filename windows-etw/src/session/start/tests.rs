@@ -221,6 +221,23 @@ fn sessions_that_can_not_be_stopped_are_told_with_what_there_is() {
     });
 }
 
+/// As behind a second Ctrl-C, or where another program has stopped them.
+#[test]
+fn of_sessions_that_are_gone_nobody_is_asked_at_the_end_which_is_told() {
+    with_sessions("start-test-unasked", |sessions, names| {
+        sys::told_providers();
+        sys::let_sessions_answer(Some((Win32Error::WMI_INSTANCE_NOT_FOUND.0, Losses::default())));
+        let stopped = sessions.stop().whole().unwrap();
+        sys::let_sessions_answer(None);
+        assert_eq!((sys::told_providers(), stopped.losses.len()), (vec![], 2));
+        let [unasked] = &stopped.unanswered[..] else { panic!("{stopped:?}") };
+        assert!(unasked.is_unasked() && unasked.provider == RUNDOWN, "{unasked}");
+        for name in &names {
+            sys::stop_by_name(name).unwrap();
+        }
+    });
+}
+
 #[test]
 fn what_sessions_say_that_they_lost_is_told() {
     with_sessions("start-test-lost", |sessions, _| {
