@@ -130,6 +130,28 @@ function Interrupt([int] $id, [int] $times = 1) {
     Need ($sender.ExitCode -eq 0) 'Ctrl-C could not be sent'
 }
 
+# Has C# spin for so many seconds in methods of its own (Spinner.Turn), which are compiled when this returns: whoever records from then on is told
+# of them when the process ends, or the recording does. $spin is its script.
+function Spinner([int] $seconds) {
+    $there = Join-Path $work "spins-$([Guid]::NewGuid()).txt"
+    $spinner = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-ExecutionPolicy', 'Bypass', '-File', `
+        "`"$spin`"", "`"$there`"", "$seconds"
+    $null = $spinner.Handle
+    foreach ($second in 1..60) { if (-not (Test-Path $there)) { Start-Sleep -Seconds 1 } }
+    if (-not (Test-Path $there)) {
+        Stop-Process $spinner -ErrorAction SilentlyContinue
+        throw 'what is to be recorded does not begin'
+    }
+    $spinner
+}
+
+# That a file of folded stacks has a function, by what its name matches.
+function NeedNamed([string] $file, [string] $name) {
+    $stacks = [string](Get-Content -Raw $file)
+    Need ($stacks.Length -gt 0) "no stacks in $file"
+    Need ($stacks -match $name) "no $name in $file, which begins with $($stacks.Substring(0, [math]::Min(500, $stacks.Length)))"
+}
+
 # Burns CPU until it is stopped.
 function Burner { Start-Process powershell -ArgumentList '-NoProfile', '-Command', 'while ($true) { }' -PassThru -WindowStyle Hidden }
 
@@ -482,7 +504,86 @@ try {
                 $told = Collect @('--comm', 'powershel.exe', '-d', '1s', '-o', "$work\nobody.jsonl")
                 Need ($told -match 'powershell\.exe') "the name that is like it is not told`n$told"
             }
+            Check 'collector run: methods of .NET that were compiled before have names, without -p' {
+                $null = Collect @('-d', '3s', '-o', "$work\methods.folded")
+                NeedNamed "$work\methods.folded" 'Busy\.Work'
+            }
+            Check 'collector run -p: a process that has run for long has names, those of its methods and of its images' {
+                $null = Collect @('-p', "$($worker.Id)", '-d', '3s', '-o', "$work\long.folded")
+                NeedNamed "$work\long.folded" 'Busy\.Work'
+                NeedNamed "$work\long.folded" 'BaseThreadInitThunk'
+            }
         } finally { Stop-Process $worker -ErrorAction SilentlyContinue }
+        $spin = Join-Path $work 'spin.ps1'
+        Set-Content -Path $spin -Value @(
+            "Add-Type -TypeDefinition @'"
+            'using System; using System.IO; using System.Runtime.CompilerServices;'
+            'public static class Spinner {'
+            '    [MethodImpl(MethodImplOptions.NoInlining)]'
+            '    static double Turn(double x) { for (int i = 0; i < 1000000; i++) { x = Math.Sqrt(x + i); } return x; }'
+            '    public static double Spin(string file, int seconds) {'
+            '        DateTime end = DateTime.Now.AddSeconds(seconds);'
+            '        double x = Turn(1);'
+            '        File.WriteAllText(file, "x");'
+            '        while (DateTime.Now < end) { x = Turn(x); }'
+            '        return x;'
+            '    }'
+            '}'
+            "'@"
+            '[void] [Spinner]::Spin($args[0], [int] $args[1])'
+        )
+        foreach ($whose in 'all', 'one') {
+            Check "collector run: a process of .NET that ends meanwhile has told its methods: recording $whose" {
+                $spinner = Spinner 12
+                $arguments = @('-d', '25s', '-o', "$work\ended-$whose.folded")
+                if ($whose -eq 'one') { $arguments = @('-p', "$($spinner.Id)") + $arguments }
+                try {
+                    $null = Collect $arguments
+                    Need ($spinner.HasExited) 'it goes on, so this checks nothing'
+                } finally { Stop-Process $spinner -ErrorAction SilentlyContinue }
+                NeedNamed "$work\ended-$whose.folded" 'Spinner\.Turn'
+            }
+        }
+        # Makes one that makes one that spins, and says which they are.
+        $maker = Join-Path $work 'maker.ps1'
+        Set-Content -Path $maker -Value @(
+            'param($what, $there, $spin)'
+            '$begin = ''-NoProfile'', ''-ExecutionPolicy'', ''Bypass'', ''-File'''
+            'if ($what -eq ''root'') {'
+            '    $arguments = $begin + @("`"$PSCommandPath`"", ''between'', "`"$there`"", "`"$spin`"")'
+            '} else {'
+            '    $arguments = $begin + @("`"$spin`"", "`"$there`"", ''120'')'
+            '}'
+            '$made = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList $arguments'
+            'Set-Content -Path "$there.$what" -Value $made.Id'
+            'Start-Sleep -Seconds 300'
+        )
+        Check 'collector run -p: what was made before by one that ends meanwhile has names' {
+            $there = Join-Path $work 'made.txt'
+            $root = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-ExecutionPolicy', 'Bypass', '-File', `
+                "`"$maker`"", 'root', "`"$there`"", "`"$spin`""
+            $made = @()
+            try {
+                foreach ($second in 1..90) { if (-not (Test-Path $there)) { Start-Sleep -Seconds 1 } }
+                Need (Test-Path $there) 'what is to be recorded does not begin'
+                $made = @('root', 'between' | ForEach-Object { [int] (Get-Content "$there.$_") })
+                $running = Start-Process $collector -PassThru -WindowStyle Hidden -ArgumentList 'run', '-p', "$($root.Id)", '-d', '8s', `
+                    '-o', "`"$work\made.folded`""
+                $null = $running.Handle
+                Start-Sleep -Seconds 4
+                Need (-not $running.HasExited) 'it has ended already'
+                Stop-Process -Id $made[0] -Force
+                if (-not $running.WaitForExit(60000)) {
+                    Stop-Process $running
+                    throw 'it went on for a minute'
+                }
+                Need ($running.ExitCode -eq 0) "status $($running.ExitCode)"
+            } finally {
+                Stop-Process $root -ErrorAction SilentlyContinue
+                if ($made) { Stop-Process -Id $made -ErrorAction SilentlyContinue }
+            }
+            NeedNamed "$work\made.folded" 'Spinner\.Turn'
+        }
         Check 'collector doctor' {
             $ran = Run $collector @('doctor')
             Need ($ran.Status -eq 0 -and $ran.Out -match '(?m)^ok +sessions of ETW') "status $($ran.Status): $($ran.Out)$($ran.Err)"
