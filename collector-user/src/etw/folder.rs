@@ -98,9 +98,15 @@ impl TraceFolder {
         Ok(places)
     }
 
-    /// Has the folder stay, as that of a recording that was killed: Windows writes on there, until the next one takes its session over.
-    pub fn leave(&mut self) {
+    /// Has the folder stay, as that of a recording that was killed: Windows writes on there, until the next one takes its session over. Out: a
+    /// line for people that names it, for it grows.
+    #[must_use]
+    pub fn leave(&mut self) -> String {
         self.folder.disable_cleanup(true);
+        let folder = self.folder.path().display();
+        format!(
+            "Windows goes on writing into {folder}: it grows until its session is stopped, and goes with the next recording in its place"
+        )
     }
 
     /// Has the folder stay, without the lock by which it would be known as one that was left.
@@ -254,7 +260,8 @@ mod tests {
         for part in [Part::Main, Part::Heap] {
             fs::write(part.file(&written), part.suffix()).unwrap();
         }
-        folder.leave();
+        let told = folder.leave();
+        assert!(told.contains(&*written.parent().unwrap().to_string_lossy()), "{told}");
         folder.put([Part::Main, Part::Heap], |part| part == Part::Heap, &into).unwrap();
         drop(folder);
         let heap = Part::Heap.file(&written);

@@ -19,8 +19,9 @@ use windows_etw::session::{
 
 use super::{ExportError, ExportSettings};
 use crate::etw::{
-    Asked, Asking, Recorded, Request, RequestError, Shortest, TraceFolder, WrittenError, ask_at_end, family,
-    is_gone, name_from_images, open_written, stop_abandoned_kernel_logger, unanswered, volumes,
+    Asked, Asking, Patience, Recorded, Request, RequestError, Shortest, TraceFolder, WrittenError,
+    ask_at_end, family, is_gone, name_from_images, open_written, stop_abandoned_kernel_logger, unanswered,
+    volumes,
 };
 use crate::hooks::{SampleHook, show_samples};
 use crate::output::is_url;
@@ -172,9 +173,8 @@ pub(super) fn record(
     let interval = sessions.interval();
     ask_at_end(&mut sessions, &family);
     let stopped = sessions.stop();
-    if stopped.losses.iter().any(|(part, _)| stopped.goes_on(*part)) {
-        folder.leave();
-    }
+    let goes_on = stopped.losses.iter().any(|(part, _)| stopped.goes_on(*part));
+    let left = goes_on.then(|| folder.leave());
     let asking = Asking {
         scenarios: plan.names.clone(),
         shortest: Shortest::default(),
@@ -190,6 +190,7 @@ pub(super) fn record(
     let mut recording = read(&stopped, &folder.path(), &asking)?;
     recording.warnings.splice(0..0, plan.notes.iter().map(windows_etw::plan::Note::text));
     recording.warnings.extend(restored.map(|restored| restored.to_string()));
+    recording.warnings.extend(left);
     recording.warnings.extend(ended);
     show_samples(&mut recording.machine, &mut hook);
     Ok(recording)
@@ -226,8 +227,9 @@ fn names(program: &OsStr) -> Vec<String> {
 
 /// Waits for the end. Out: why it may have come before it was asked for, if anything.
 fn wait(sessions: &Sessions, stopped: &StopTold) -> Option<String> {
+    let mut patience = Patience::default();
     while stopped.recv_timeout(ASK) == Err(RecvTimeoutError::Timeout) {
-        let told = match is_gone(sessions) {
+        let told = match patience.with(is_gone(sessions), false) {
             Ok(false) => continue,
             Ok(true) => {
                 "the recording was ended by Ctrl-C or another program, which stopped its session".to_owned()

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use collector_common::event::Guid;
 use collector_common::ids::Pid;
 use collector_user::etw::{
-    Asked, Asking, Recorded, Request, Shortest, ask_at_end, family, is_gone, name_from_images,
+    Asked, Asking, Patience, Recorded, Request, Shortest, ask_at_end, family, is_gone, name_from_images,
     stop_abandoned_kernel_logger, unanswered, volumes,
 };
 use collector_user::output::Places;
@@ -283,7 +283,9 @@ fn record(plan: &Plan, files: &TraceFiles, args: &RunArgs) -> anyhow::Result<Ran
         }
         Ok(())
     })?;
-    let ended = wait(began, args.duration, child.as_mut(), &processes, || is_gone(&sessions));
+    let mut patience = Patience::default();
+    let is_gone = || patience.with(is_gone(&sessions), false);
+    let ended = wait(began, args.duration, child.as_mut(), &processes, is_gone);
     let interval = sessions.interval();
     if let Some(child) = &child {
         family.add(Pid(child.id()));

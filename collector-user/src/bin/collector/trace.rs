@@ -91,7 +91,7 @@ impl TraceFiles {
         let goes_on = |part| stopped.goes_on(part);
         let parts = || stopped.losses.iter().map(|(part, _)| *part);
         if parts().any(goes_on) {
-            self.folder.leave();
+            say(&format!("warning: {}", self.folder.leave()));
         }
         let Some(into) = &self.into else { return Ok(open_written(stopped, &self.path())?) };
         let places = self.folder.put(parts(), goes_on, into)?;
