@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use windows_etw::decode::kernel::KernelEvent;
-use windows_etw::decode::state::{Lives, NtPaths};
+use collector_common::ids::Pid;
+use windows_etw::decode::kernel::{IMAGE, IMAGE_ID, KernelEvent};
+use windows_etw::decode::state::{ImageLife, Lives, NtPaths};
 use windows_etw::decode::windows::WindowsEvent;
+use windows_etw::record::EtwRecord;
 
 use crate::baseline::counts;
 use crate::data::{baseline, open};
@@ -23,18 +25,57 @@ fn number(text: &str) -> u64 {
     }
 }
 
+/// Dates of images by the bytes of records: `Image` has its base, its size, process, checksum and date at 0, 8, 16, 20 and 24, `ImageID` base, size,
+/// process and date at 0, 8, 16 and 20. `PerfView` prints some of both in its list, which `grep -E 'DCStart.*TimeDateStamp=0;|ImageID PID'` finds.
+#[derive(Default)]
+struct Dates {
+    /// Of `DCStart`, without a date; with a checksum.
+    undated: [usize; 2],
+    /// By process and base.
+    told: BTreeSet<(Pid, u64, u32)>,
+}
+
+impl Dates {
+    fn take(&mut self, record: &EtwRecord<'_>) {
+        let word = |at: usize| u32::from_le_bytes(*record.payload[at..].first_chunk().unwrap());
+        let mut tell = |at| {
+            let base = u64::from_le_bytes(*record.payload.first_chunk().unwrap());
+            self.told.insert((Pid(word(16)), base, word(at)));
+        };
+        match (record.provider, record.descriptor.opcode) {
+            (IMAGE, 3) if word(24) == 0 => {
+                self.undated[0] += 1;
+                self.undated[1] += usize::from(word(20) > 0);
+            }
+            (IMAGE, 3 | 10) => tell(24),
+            (IMAGE_ID, 0) => tell(20),
+            _ => {}
+        }
+    }
+
+    /// Those that have none of their own have that of `ImageID`, which is told of each of these.
+    fn check(&self, images: &[ImageLife]) {
+        assert_eq!(self.undated, [1622, 1620]);
+        for image in images {
+            assert!(self.told.contains(&(image.pid, image.base, image.timestamp.unwrap())), "{image:?}");
+        }
+    }
+}
+
 #[test]
 fn processes_and_images_are_those_of_perfview() {
     let file = "net.4.5.2.x64.etl";
     let Some(mut etl) = open(file) else { return };
     let clock = etl.header().clock;
-    let (mut paths, mut lives) = (NtPaths::default(), Lives::default());
+    let (mut paths, mut lives, mut dates) = (NtPaths::default(), Lives::default(), Dates::default());
     while let Some(record) = etl.next_record().unwrap() {
+        dates.take(&record);
         if let Some(event) = KernelEvent::decode(&record).unwrap() {
             paths.learn(&event);
             lives.take(&record, &event, &paths);
         }
     }
+    dates.check(lives.images());
     let baseline = baseline(file);
     let count = |name: &str| {
         counts(&baseline)

@@ -22,6 +22,8 @@ pub struct ImageIds {
     pub il_pdb: Option<PdbId>,
     /// The name that it was linked with.
     pub original_name: Option<Box<str>>,
+    /// When it was linked, by its header.
+    pub timestamp: Option<u32>,
 }
 
 impl ImageIds {
@@ -30,5 +32,6 @@ impl ImageIds {
         self.pdb = self.pdb.take().or(other.pdb);
         self.il_pdb = self.il_pdb.take().or(other.il_pdb);
         self.original_name = self.original_name.take().or(other.original_name);
+        self.timestamp = self.timestamp.or(other.timestamp);
     }
 }

@@ -46,9 +46,9 @@ pub struct ImageLife {
     pub base: u64,
     /// In bytes.
     pub size: u64,
-    /// Checksum of its header.
+    /// Checksum of its header; 0 where the linker made none.
     pub checksum: Option<u32>,
-    /// When it was linked, by its header.
+    /// When it was linked, by its header. `DCStart` and `DCStop` have 0 for images of processes, which is none: other events tell it then.
     pub timestamp: Option<u32>,
     /// Its path, with a drive where that is known.
     pub path: Box<str>,
@@ -95,7 +95,7 @@ impl ImageLife {
             base: image.base.0,
             size: image.size.0,
             checksum: image.checksum,
-            timestamp: image.timestamp,
+            timestamp: image.timestamp.and_then(date),
             path: paths.to_dos(&image.path.to_string()).into(),
             ids: ImageIds::default(),
             start,
@@ -109,12 +109,26 @@ impl ImageLife {
             base: image.base.0,
             size: image.size.0,
             checksum: Some(image.checksum),
-            timestamp: Some(image.timestamp),
+            timestamp: date(image.timestamp),
             path: paths.to_dos(&image.path.to_string()).into(),
             ids: ImageIds::default(),
             start,
             end: None,
         }
+    }
+
+    /// Takes from another event of it what is not known.
+    fn complete(&mut self, other: &Self) {
+        if self.size == other.size && self.path.eq_ignore_ascii_case(&other.path) {
+            self.timestamp = self.timestamp.or(other.timestamp);
+            self.checksum = self.checksum.or(other.checksum);
+        }
+    }
+
+    /// What images have in common that are one file; none without a checksum, which many programs do not have.
+    fn file(&self) -> Option<(String, u64, u32)> {
+        let checksum = self.checksum.filter(|checksum| *checksum > 0)?;
+        Some((self.path.to_ascii_lowercase(), self.size, checksum))
     }
 }
 
@@ -176,7 +190,8 @@ impl Lives {
             KernelEvent::ImageUnload(image) => self.leave(ImageLife::of(image, None, paths), at),
             KernelEvent::ImageId(id) => {
                 let name = Some(id.name.to_string().into());
-                let ids = ImageIds { original_name: name, ..ImageIds::default() };
+                let ids =
+                    ImageIds { original_name: name, timestamp: date(id.timestamp), ..ImageIds::default() };
                 self.identify((id.pid, id.base.0), ids);
             }
             KernelEvent::DebugId(id) => {
@@ -219,6 +234,22 @@ impl Lives {
             WindowsEvent::ImageLoad(image) => self.map(ImageLife::of_manifest(image, Some(at), paths)),
             WindowsEvent::ImageUnload(image) => self.leave(ImageLife::of_manifest(image, None, paths), at),
             _ => {}
+        }
+    }
+
+    /// All events were taken: an image of which none tells the date has that of others of the same path, size and checksum, if these have one.
+    pub fn fill_dates(&mut self) {
+        let mut dates: HashMap<_, Option<u32>> = HashMap::new();
+        for image in self.images.iter().filter(|image| image.timestamp.is_some()) {
+            let Some(file) = image.file() else { continue };
+            let known = dates.entry(file).or_insert(image.timestamp);
+            *known = known.filter(|known| Some(*known) == image.timestamp);
+        }
+        if dates.is_empty() {
+            return;
+        }
+        for image in self.images.iter_mut().filter(|image| image.timestamp.is_none()) {
+            image.timestamp = image.file().and_then(|file| dates.get(&file).copied().flatten());
         }
     }
 
@@ -319,18 +350,23 @@ impl Lives {
     /// An image is there, and may be known.
     fn find(&mut self, image: ImageLife) {
         let place = (image.pid, image.base);
-        if self.mapped_at(place).is_some() {
-            self.ids.remove(&place);
-        } else {
-            self.add_image(image);
+        let Some(index) = self.mapped_at(place) else { return self.add_image(image) };
+        self.ids.remove(&place);
+        self.complete(index, &image);
+    }
+
+    fn complete(&mut self, index: usize, other: &ImageLife) {
+        if let Some(image) = self.images.get_mut(index) {
+            image.complete(other);
         }
     }
 
     /// An image is unmapped. With its process it has ended already.
     fn leave(&mut self, image: ImageLife, at: i64) {
         let (pid, base) = (image.pid, image.base);
-        if self.latest((pid, base)).is_none() || self.running(pid).is_some() {
-            self.find(image);
+        match self.latest((pid, base)) {
+            Some(index) if self.running(pid).is_none() => self.complete(index, &image),
+            _ => self.find(image),
         }
         self.unmap(pid, base, at);
     }
@@ -338,6 +374,7 @@ impl Lives {
     fn add_image(&mut self, mut image: ImageLife) {
         let place = (image.pid, image.base);
         image.ids = self.ids.remove(&place).unwrap_or_default();
+        image.timestamp = image.timestamp.or(image.ids.timestamp);
         if self.images.len() >= self.limits.images {
             self.left_out += 1;
             return;
@@ -363,6 +400,7 @@ impl Lives {
         let mapped = self.mapped_at(place).and_then(|index| self.images.get_mut(index));
         if let Some(image) = mapped {
             image.ids.complete(ids);
+            image.timestamp = image.timestamp.or(image.ids.timestamp);
         } else if self.ids.len() < self.limits.images {
             self.ids.entry(place).or_default().complete(ids);
         } else {
@@ -373,6 +411,11 @@ impl Lives {
 
 fn is_within(start: Option<i64>, end: Option<i64>, ticks: i64) -> bool {
     start.is_none_or(|start| start <= ticks) && end.is_none_or(|end| ticks < end)
+}
+
+/// A date of a header; 0 is none.
+fn date(timestamp: u32) -> Option<u32> {
+    Some(timestamp).filter(|timestamp| *timestamp > 0)
 }
 
 fn pdb(id: &DebugId<'_>) -> PdbId {

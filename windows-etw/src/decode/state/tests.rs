@@ -42,8 +42,13 @@ fn process(pid: u32, image: &str, exit_status: i32) -> Vec<u8> {
 
 /// `Image_Load`.
 fn image(pid: u32, base: u64, path: &str) -> Vec<u8> {
+    image_of(pid, base, path, [7, 8])
+}
+
+/// The same with its checksum and its date.
+fn image_of(pid: u32, base: u64, path: &str, [checksum, date]: [u32; 2]) -> Vec<u8> {
     let mut payload = [base.to_le_bytes(), 0x1000_u64.to_le_bytes()].concat();
-    for number in [pid, 7, 8, 0] {
+    for number in [pid, checksum, date, 0] {
         payload.extend(number.to_le_bytes());
     }
     payload.extend([0; 24]);
@@ -189,6 +194,67 @@ fn an_image_has_the_pdb_that_is_told_before_or_behind_it() {
         .map(|life| life.ids.pdb.as_ref().map(|pdb| (&*pdb.path, pdb.age)))
         .collect();
     assert_eq!(pdbs, [Some(("a.pdb", 2)), Some(("b.pdb", 2)), None]);
+}
+
+/// `ImageID`: base, size, process, date and name.
+fn image_id(pid: u32, base: u64, date: u32) -> Vec<u8> {
+    let mut payload = [base.to_le_bytes(), 0x1000_u64.to_le_bytes()].concat();
+    payload.extend([pid, date].into_iter().flat_map(u32::to_le_bytes));
+    payload.extend(wide("a.dll"));
+    payload
+}
+
+/// What was there when the trace began is told with a date of 0, which is none.
+#[test]
+fn a_date_is_that_of_any_event_of_the_image() {
+    let dates = |tell: &dyn Fn(&mut Trace)| {
+        let mut trace = Trace::new(LifeLimits::default());
+        trace.process(3, 0, &process(8, "a.exe", 259));
+        trace.image(3, 0, &image_of(8, 0x1000, r"C:\a.dll", [7, 0]));
+        tell(&mut trace);
+        trace.lives.fill_dates();
+        trace.lives.images().iter().map(|life| life.timestamp).collect::<Vec<_>>()
+    };
+    assert_eq!(dates(&|_| {}), [None]);
+    let id = image_id(8, 0x1000, 5);
+    assert_eq!(dates(&|trace| _ = trace.take(&record(IMAGE_ID, 0, 2, 1, &id))), [Some(5)]);
+    let other = image_id(8, 0x9000, 0);
+    assert_eq!(dates(&|trace| _ = trace.take(&record(IMAGE_ID, 0, 2, 1, &other))), [None]);
+    let before = |trace: &mut Trace| {
+        trace.take(&record(IMAGE_ID, 0, 2, 1, &image_id(8, 0x9000, 5)));
+        trace.image(3, 0, &image_of(8, 0x9000, r"C:\b.dll", [7, 0]));
+    };
+    assert_eq!(dates(&before), [None, Some(5)]);
+
+    // When it is unmapped, also behind the end of its process, and when the trace ends.
+    let told = |opcode, path, sum: [u32; 2]| {
+        dates(&|trace| _ = trace.image(opcode, 9, &image_of(8, 0x1000, path, sum)))
+    };
+    assert_eq!(told(2, r"C:\A.DLL", [7, 5]), [Some(5)]);
+    assert_eq!(told(4, r"C:\a.dll", [7, 5]), [Some(5)]);
+    assert_eq!(told(2, r"C:\other.dll", [7, 5]), [None]);
+    let late = |trace: &mut Trace| {
+        trace.process(2, 5, &process(8, "a.exe", 0));
+        trace.image(2, 9, &image_of(8, 0x1000, r"C:\a.dll", [7, 5]));
+    };
+    assert_eq!(dates(&late), [Some(5)]);
+}
+
+#[test]
+fn a_date_is_that_of_others_of_the_same_path_size_and_checksum() {
+    let dates = |undated: u32, dated: &[[u32; 2]]| {
+        let mut trace = Trace::new(LifeLimits::default());
+        trace.image(3, 0, &image_of(8, 0x1000, r"C:\a.dll", [undated, 0]));
+        for (sum, pid) in dated.iter().zip(9..) {
+            trace.image(10, 1, &image_of(pid, 0x1000, r"C:\A.dll", *sum));
+        }
+        trace.lives.fill_dates();
+        trace.lives.images()[0].timestamp
+    };
+    assert_eq!(dates(7, &[[7, 5], [6, 4], [7, 5]]), Some(5));
+    assert_eq!(dates(7, &[[6, 5]]), None);
+    assert_eq!(dates(7, &[[7, 5], [7, 4], [7, 5]]), None, "one of the two is a lie");
+    assert_eq!(dates(0, &[[0, 5]]), None, "programs without a checksum may be any");
 }
 
 #[test]
