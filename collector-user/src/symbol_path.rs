@@ -57,12 +57,23 @@ impl SymbolPlaces {
     /// Of its name, and where it is in a folder of a server or a store.
     fn in_folders(name: OsString, stored: &[PathBuf], symbol_path: &OsStr) -> Option<Self> {
         Path::new(&name).file_name().filter(|it| *it == name.as_os_str())?;
-        let folders: Vec<PathBuf> = parts(symbol_path).filter(|part| part.is_absolute()).collect();
-        let stored = folders.iter().flat_map(|folder| stored.iter().map(|path| folder.join(path)));
-        let stored = stored.collect();
+        let folders = once_each(parts(symbol_path).filter(|part| part.is_absolute()));
+        let stored = once_each(stored);
+        let stored = folders.iter().flat_map(|folder| stored.iter().map(|path| folder.join(path))).collect();
         let plain = folders.iter().map(|folder| folder.join(&name)).collect();
         Some(Self { name, stored, plain })
     }
+}
+
+/// Equal ones once, in their order: names and keys that have no letters are the same in small ones.
+fn once_each<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut kept = Vec::new();
+    for it in all {
+        if !kept.contains(&it) {
+            kept.push(it);
+        }
+    }
+    kept
 }
 
 /// Which PDB a recording tells to be a module's.
@@ -102,4 +113,26 @@ fn parts(symbol_path: &OsStr) -> impl Iterator<Item = PathBuf> {
     let text = symbol_path.to_string_lossy().into_owned();
     let parts: Vec<PathBuf> = text.split([';', '*']).map(PathBuf::from).collect();
     parts.into_iter()
+}
+
+#[cfg(unix)]
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_places_are_looked_at_once() {
+        let places = |key, path: &str| {
+            let SymbolPlaces { stored, plain, .. } =
+                SymbolPlaces::of_image(OsStr::new("a.dll"), key, OsStr::new(path)).unwrap();
+            (stored, plain)
+        };
+        let digits = ImageKey { date: 0x1234_5678, size: 0x9000 };
+        let one = (vec![PathBuf::from("/s/a.dll/123456789000/a.dll")], vec![PathBuf::from("/s/a.dll")]);
+        assert_eq!(places(digits, "srv*/s*https://server;/s"), one);
+        let letters = ImageKey { date: 0xabcd_0123, size: 0xf000 };
+        let stored =
+            ["/s/a.dll/ABCD0123f000/a.dll", "/s/a.dll/abcd0123f000/a.dll", "/s/a.dll/ABCD0123F000/a.dll"];
+        assert_eq!(places(letters, "/s").0, stored.map(PathBuf::from));
+    }
 }
