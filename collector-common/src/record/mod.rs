@@ -29,7 +29,8 @@ pub use kernel_code::{KernelCode, RemovedCodes};
 pub use life::{Exit, ProcessLife};
 pub use machine::{ExportMachine, SystemInfo};
 pub use module::{
-    DebugLink, ImageKey, Module, ModuleDetails, ModuleId, ModuleKind, ModuleMapping, Pdb, PerfMap, Signature,
+    DebugLink, ImageHeader, ImageKey, Module, ModuleDetails, ModuleId, ModuleKind, ModuleMapping, Pdb,
+    PerfMap, Signature,
 };
 pub use order::Happened;
 pub use process::{Process, ProcessId, Thread, ThreadId};

@@ -81,7 +81,30 @@ pub struct ModuleDetails {
     /// Of one that .NET compiled ahead of time: the map of its functions.
     pub perf_map: Option<PerfMap>,
     /// Of an image of Windows: by what its file is found.
-    pub image: Option<ImageKey>,
+    pub image: Option<ImageHeader>,
+}
+
+/// What a recording tells of the header of an image of Windows that was loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ImageHeader {
+    /// By what its file is found, also in symbol stores.
+    Dated(ImageKey),
+    /// `CheckSum`, which is not 0, and `SizeOfImage`: a file that is where the image was can be told by these. ETW tells no date of what was loaded
+    /// before it began.
+    Summed {
+        /// `CheckSum`.
+        checksum: u32,
+        /// `SizeOfImage`.
+        size: u32,
+    },
+    /// `SizeOfImage` alone, which tells no file from others of its name.
+    Sized(u32),
+}
+
+impl From<ImageKey> for ImageHeader {
+    fn from(key: ImageKey) -> Self {
+        Self::Dated(key)
+    }
 }
 
 /// What tells an image of Windows from others of its name, by its header. Symbol stores have it as `NAME/DATESIZE/NAME`.

@@ -9,11 +9,12 @@ use std::path::Path;
 use collector_common::record::{ExportMachine, ModuleId, ModuleKind};
 use export::symbolize::{AheadMapId, ModuleFiles, Naming, PdbId, Symbols, symbolize_rest};
 
+use crate::image_places::open_at;
 use crate::symbol_path::{SymbolPlaces, VARIABLE, ahead_map_of, pdb_of};
 use crate::this_machine::is_local;
 
 /// Names the frames that have no name in `symbols`. What Windows writes does not tell which PDB is an image's: the images do, which are where
-/// they were when they were recorded. Of recordings of other machines or times that is not so.
+/// they were when they were recorded, and have in their headers what was recorded of these. Of recordings of other machines or times that is not so.
 pub fn name_from_images(machine: &ExportMachine, symbols: Symbols, naming: impl Into<Naming>) -> Symbols {
     let symbol_path = env::var_os(VARIABLE).unwrap_or_default();
     symbolize_rest(machine, &Images { machine, symbol_path }, naming, symbols)
@@ -36,9 +37,7 @@ impl ModuleFiles for Images<'_> {
     type File = File;
 
     fn open(&self, module: ModuleId) -> Option<File> {
-        let path = self.path(module)?;
-        // What a path leads to by now may be a pipe or a device.
-        path.metadata().is_ok_and(|data| data.is_file()).then(|| File::open(path).ok()).flatten()
+        open_at(self.path(module)?, self.machine.details(module)?.image?)
     }
 
     fn pdb_of(&self, module: ModuleId) -> Option<PdbId> {
@@ -65,7 +64,7 @@ mod tests {
     use std::process::Command;
 
     use collector_common::ids::Svma;
-    use collector_common::record::{Frame, FrameFlags, Module};
+    use collector_common::record::{Frame, FrameFlags, ImageKey, Module, ModuleDetails};
     use export::symbolize::Detail;
     use object::{Object as _, ObjectSymbol as _};
 
@@ -90,16 +89,25 @@ mod tests {
         let address = Svma(twice.address() - image.relative_address_base());
 
         let mut machine = ExportMachine::default();
-        let mut frame = |path: &str| {
-            let path = machine.intern_string(path);
+        // "PE Format": `TimeDateStamp` 8 behind the signature, `SizeOfImage` 56 in the optional header at 24.
+        let word = |at: usize| u32::from_le_bytes(*bytes[at..].first_chunk().unwrap());
+        let header = word(0x3c) as usize;
+        let own = ImageKey { date: word(header + 8), size: word(header + 24 + 56) };
+        let mut frame = |path: &Path, image: Option<ImageKey>| {
+            let path = machine.intern_string(path.to_str().unwrap());
             let module = machine.add_module(Module { kind: ModuleKind::File, path, build_id: None });
+            let image = image.map(Into::into);
+            machine.set_details(module, ModuleDetails { image, ..ModuleDetails::default() });
             machine.intern_frame(Frame { module, address, flags: FrameFlags::default() })
         };
-        let here = frame(path.to_str().unwrap());
-        let gone = frame(folder.join("gone.dll").to_str().unwrap());
-        let relative = frame("twice.dll");
+        let here = frame(&path, Some(own));
+        let gone = frame(&folder.join("gone.dll"), Some(own));
+        let relative = frame(Path::new("twice.dll"), Some(own));
+        let replaced = frame(&path, Some(ImageKey { date: own.date ^ 1, ..own }));
+        let untold = frame(&path, None);
         let symbols = name_from_images(&machine, Symbols::unresolved(&machine), Detail::Names);
         let name = |frame| symbols.is_resolved(frame).then(|| symbols.function(symbols.name_id(frame)));
-        assert_eq!([here, gone, relative].map(name), [Some("twice"), None, None]);
+        let names = [here, gone, relative, replaced, untold].map(name);
+        assert_eq!(names, [Some("twice"), None, None, None, None]);
     }
 }

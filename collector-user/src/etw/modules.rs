@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use collector_common::event::Guid;
 use collector_common::intern::{Seeded, StringId};
 use collector_common::record::{
-    ExportMachine, ImageKey, Module, ModuleDetails, ModuleId, ModuleKind, Pdb, ProcessId, Signature,
+    ExportMachine, ImageHeader, ImageKey, Module, ModuleDetails, ModuleId, ModuleKind, Pdb, ProcessId,
+    Signature,
 };
 use windows_etw::decode::kernel::KernelEvent;
 use windows_etw::decode::state::{ImageLife, PdbId};
@@ -20,7 +21,7 @@ const MOST: usize = 1 << 16;
 struct File {
     path: String,
     size: u64,
-    timestamp: Option<u32>,
+    told: Option<ImageHeader>,
     pdb: Option<(Guid, u32)>,
 }
 
@@ -49,20 +50,23 @@ impl Modules {
 
     /// The module of an image that is at this path.
     pub(super) fn image(&mut self, machine: &mut ExportMachine, image: &ImageLife, path: &str) -> ModuleId {
-        let pdb = image.ids.pdb.as_ref();
+        let (pdb, told) = (image.ids.pdb.as_ref(), header(image));
         let file = File {
             path: path.to_lowercase(),
             size: image.size,
-            timestamp: image.timestamp,
+            told,
             pdb: pdb.map(|pdb| (pdb.signature, pdb.age)),
         };
         if let Some(known) = self.files.get(&file) {
             return *known;
         }
         let module = add(machine, ModuleKind::File, path);
-        let key = key(image);
-        let version = key.and_then(|key| self.versions.get(&key)).map(ToString::to_string);
-        let details = ModuleDetails { version, pdb: pdb.map(stored), image: key, ..ModuleDetails::default() };
+        let version = match told {
+            Some(ImageHeader::Dated(key)) => self.versions.get(&key).map(ToString::to_string),
+            _ => None,
+        };
+        let details =
+            ModuleDetails { version, pdb: pdb.map(stored), image: told, ..ModuleDetails::default() };
         if details != ModuleDetails::default() {
             machine.set_details(module, details);
         }
@@ -90,9 +94,15 @@ impl Modules {
     }
 }
 
-/// By what the file of an image is found; versions of events up to 1 do not tell it.
-pub(super) fn key(image: &ImageLife) -> Option<ImageKey> {
-    Some(ImageKey { date: image.timestamp?, size: u32::try_from(image.size).ok()? })
+/// What a trace tells of an image's header; versions of events up to 1 tell its size alone. None of one that is too large for a header.
+pub(super) fn header(image: &ImageLife) -> Option<ImageHeader> {
+    let size = u32::try_from(image.size).ok()?;
+    let checksum = image.checksum.filter(|checksum| *checksum > 0);
+    Some(match (image.timestamp, checksum) {
+        (Some(date), _) => ImageHeader::Dated(ImageKey { date, size }),
+        (None, Some(checksum)) => ImageHeader::Summed { checksum, size },
+        (None, None) => ImageHeader::Sized(size),
+    })
 }
 
 fn add(machine: &mut ExportMachine, kind: ModuleKind, path: &str) -> ModuleId {

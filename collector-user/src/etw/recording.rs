@@ -24,7 +24,7 @@ use super::shortest::Shortest;
 use super::taker::Taker;
 use super::trace::Trace;
 use super::wanted::choose_main_kind;
-use crate::modules::tell_of_images;
+use crate::modules::tell_of_recent_images;
 use crate::spill::{self, spill_samples};
 use crate::stats::{GIVEN, Stats};
 
@@ -115,7 +115,7 @@ impl Recorded {
         take_all(&mut files, during, &mut taker).map_err(|(_, error)| error)?;
         asking.interval_100ns.into_iter().for_each(|units| taker.tell_interval(units));
         let mut imported = taker.finish_uncounted();
-        tell_of_images(&mut imported.machine);
+        imported.left_out.extend(tell_of_recent_images(&mut imported.machine));
         let mut ledger = no_room(&imported);
         for (file, lost) in files.iter().zip(lost) {
             lose(&mut ledger, file.losses(), &lost);

@@ -155,7 +155,7 @@ impl Taker {
     }
 
     /// The same of a trace that may be of another machine or time: it counts for those of which an image of the trace is there, by its date and
-    /// size, and of which the trace tells nothing.
+    /// size or its checksum and size, and of which the trace tells nothing.
     pub fn try_volumes(&mut self, volumes: Vec<(String, String)>) {
         self.volumes = volumes;
     }
@@ -242,6 +242,7 @@ impl Taker {
             self.settle(&joined);
         }
         self.measure_open();
+        self.lives.fill_dates();
         learn_drives(&mut self.paths, &self.volumes, self.lives.images());
         // Of a trace without samples all time would be times off, which are there for themselves.
         let left_out_kind = (!self.has_samples && self.scenarios.is_empty()).then_some("wall_clock");

@@ -159,7 +159,7 @@ impl Images {
                 let file = copied?.inspect_err(|error| drop(self.failure.set(error.to_string())));
                 Some(Found::of(file.ok()?, None))
             };
-            let found = self.places.find(&image.path, image.key);
+            let found = self.places.find(&image.path, image.key.into());
             let found = found.map(|(file, path)| Found::of(file, path.parent().map(Path::to_owned)));
             found.or_else(in_memory)
         };
@@ -196,7 +196,7 @@ impl Images {
     pub(super) fn details(&self) -> impl Iterator<Item = (ModuleId, ModuleDetails)> {
         self.all.iter().filter_map(|image| {
             let found = image.found.get()?.as_ref()?;
-            Some((image.module, of_loaded(&found.file, image.key)?))
+            Some((image.module, of_loaded(&found.file, image.key.into())?))
         })
     }
 

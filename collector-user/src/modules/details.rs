@@ -6,7 +6,7 @@
 
 use std::fs::File;
 
-use collector_common::record::{ImageKey, ModuleDetails, Pdb, PerfMap, Signature};
+use collector_common::record::{ImageHeader, ImageKey, ModuleDetails, Pdb, PerfMap, Signature};
 use object::pe::{self, ImageNtHeaders32, ImageNtHeaders64};
 use object::read::FileKind;
 use object::read::pe::{ImageNtHeaders, ImageOptionalHeader as _, PeFile, ResourceDirectory};
@@ -41,29 +41,48 @@ pub(super) fn of(file: Option<&File>, layout: &Layout) -> Option<ModuleDetails> 
     (details != ModuleDetails::default()).then_some(details)
 }
 
-/// The details of an image of Windows that was loaded; none where the file is another one.
-pub(crate) fn of_loaded(file: &File, key: ImageKey) -> Option<ModuleDetails> {
+/// The details of an image of Windows that was loaded, with the date and the size of its own header; none where the file is another one.
+pub(crate) fn of_loaded(file: &File, told: ImageHeader) -> Option<ModuleDetails> {
     let data = &BoundedFile::new(file, HEADERS);
-    (key_of(data)? == key).then(|| of_image(data)).flatten()
+    let key = Header::of(data)?.matching(told)?;
+    Some(ModuleDetails { image: Some(key.into()), ..of_image(data)? })
 }
 
-/// Whether a file is the image of Windows that was loaded.
-pub(crate) fn is_loaded(file: &File, key: ImageKey) -> bool {
-    key_of(&BoundedFile::new(file, HEADERS)) == Some(key)
+/// Whether a file is the image of Windows that was loaded, as far as that is told: of some images that is their size alone.
+pub(crate) fn is_loaded(file: &File, told: ImageHeader) -> bool {
+    Header::of(&BoundedFile::new(file, HEADERS)).and_then(|header| header.matching(told)).is_some()
 }
 
-fn key_of<'d, R: ReadRef<'d>>(data: R) -> Option<ImageKey> {
-    match FileKind::parse(data).ok()? {
-        FileKind::Pe32 => Some(key_of_headers(&PeFile::<ImageNtHeaders32, R>::parse(data).ok()?)),
-        FileKind::Pe64 => Some(key_of_headers(&PeFile::<ImageNtHeaders64, R>::parse(data).ok()?)),
-        _ => None,
+/// What of a file's header tells it from others.
+struct Header {
+    key: ImageKey,
+    checksum: u32,
+}
+
+impl Header {
+    fn of<'d, R: ReadRef<'d>>(data: R) -> Option<Self> {
+        match FileKind::parse(data).ok()? {
+            FileKind::Pe32 => Some(Self::of_file(&PeFile::<ImageNtHeaders32, R>::parse(data).ok()?)),
+            FileKind::Pe64 => Some(Self::of_file(&PeFile::<ImageNtHeaders64, R>::parse(data).ok()?)),
+            _ => None,
+        }
     }
-}
 
-fn key_of_headers<'d, Image: ImageNtHeaders, R: ReadRef<'d>>(file: &PeFile<'d, Image, R>) -> ImageKey {
-    let headers = file.nt_headers();
-    let date = headers.file_header().time_date_stamp.get(LE);
-    ImageKey { date, size: headers.optional_header().size_of_image() }
+    fn of_file<'d, Image: ImageNtHeaders, R: ReadRef<'d>>(file: &PeFile<'d, Image, R>) -> Self {
+        let headers = file.nt_headers();
+        let (date, optional) = (headers.file_header().time_date_stamp.get(LE), headers.optional_header());
+        Self { key: ImageKey { date, size: optional.size_of_image() }, checksum: optional.check_sum() }
+    }
+
+    /// Date and size, if it has what is told.
+    fn matching(self, told: ImageHeader) -> Option<ImageKey> {
+        let is_it = match told {
+            ImageHeader::Dated(key) => self.key == key,
+            ImageHeader::Summed { checksum, size } => (self.checksum, self.key.size) == (checksum, size),
+            ImageHeader::Sized(size) => self.key.size == size,
+        };
+        is_it.then_some(self.key)
+    }
 }
 
 fn of_image<'d, R: ReadRef<'d>>(data: R) -> Option<ModuleDetails> {

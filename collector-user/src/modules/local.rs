@@ -1,15 +1,16 @@
 //! The files of this machine that a profile names which was made elsewhere, or was written without names: a file is taken where
 //! it was mapped from or among `perf`'s copies, if it has the build id that the profile tells. An image of Windows is taken by its date and
-//! size, where [`ImagePlaces`] has it. Where the profile tells neither, nothing says that a file of that name is the same, and it is left alone.
+//! size, or by its checksum and size, where [`ImagePlaces`] has it. Where the profile tells none of these, nothing says that a file of that name
+//! is the same, and it is left alone.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use collector_common::ids::{Avma, FileOffset, Svma};
-use collector_common::record::{ExportMachine, Module, ModuleDetails, ModuleId, ModuleKind};
+use collector_common::record::{ExportMachine, ImageHeader, Module, ModuleDetails, ModuleId, ModuleKind};
 use export::symbolize::{AheadMapId, ModuleFiles, Naming, PdbId, Symbols, symbolize_rest};
 
 use super::details::of_loaded;
@@ -20,7 +21,7 @@ use super::recorded::RecordedFiles;
 use super::root::Root;
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::WithServers;
-use crate::image_places::ImagePlaces;
+use crate::image_places::{ImagePlaces, MOST_IMAGES, open_at};
 use crate::symbol_path::{ahead_map_of, pdb_of, text};
 
 /// Names the frames of a profile that have no name in it, as far as their files are here, or with the servers that
@@ -32,19 +33,47 @@ pub fn name_from_files(machine: &ExportMachine, symbols: Symbols, naming: impl I
     symbolize_rest(machine, &files, naming, symbols)
 }
 
-/// Has the images of Windows on stacks say which PDBs and maps are theirs, as far as they are here: a trace that no tool has merged does not.
-pub fn tell_of_images(machine: &mut ExportMachine) {
+/// Has the images of Windows on stacks say which PDBs and maps are theirs, and when they were linked, as far as they are here: a trace that no tool
+/// has merged does not. Out: a warning of those that there are too many of; they are looked for no more.
+pub fn tell_of_images(machine: &mut ExportMachine) -> Option<String> {
     let places = ImagePlaces::new(None);
+    tell_by(machine, MOST_IMAGES, |path, told| Some(places.find(path, told)?.0))
+}
+
+/// The same of a recording that was made here a moment ago. Windows lets nobody write to what is loaded, so that another file is at an image's path only if
+/// that was renamed meanwhile: its size is enough where no more is told, as of programs without a checksum that ran when it began.
+pub(crate) fn tell_of_recent_images(machine: &mut ExportMachine) -> Option<String> {
+    let places = ImagePlaces::new(None);
+    let find = |path: &str, told| open_at(Path::new(path), told).or_else(|| Some(places.find(path, told)?.0));
+    tell_by(machine, MOST_IMAGES, find)
+}
+
+fn tell_by(
+    machine: &mut ExportMachine,
+    most: usize,
+    find: impl Fn(&str, ImageHeader) -> Option<File>,
+) -> Option<String> {
     let on_stacks: BTreeSet<ModuleId> = machine.frames().iter().map(|frame| frame.module).collect();
-    for module in on_stacks {
-        let Some(told) = machine.details(module).filter(|told| told.pdb.is_none()).cloned() else { continue };
-        let Some(key) = told.image else { continue };
-        let found = places.find(machine.string(machine.module(module).path), key);
-        if let Some(own) = found.and_then(|(file, _)| of_loaded(&file, key)) {
+    let has_image = |module: &ModuleId| machine.details(*module).is_some_and(|told| told.image.is_some());
+    let images: Vec<ModuleId> = on_stacks.into_iter().filter(has_image).collect();
+    for (module, index) in images.iter().zip(0..) {
+        let Some(told) = machine.details(*module).cloned() else { continue };
+        let Some(image) = told.image else { continue };
+        if index >= most {
+            machine.set_details(*module, ModuleDetails { image: None, ..told });
+            continue;
+        }
+        if told.pdb.is_some() {
+            continue;
+        }
+        let found = find(machine.string(machine.module(*module).path), image);
+        if let Some(own) = found.and_then(|file| of_loaded(&file, image)) {
             let version = told.version.or(own.version);
-            machine.set_details(module, ModuleDetails { version, image: told.image, ..own });
+            machine.set_details(*module, ModuleDetails { version, ..own });
         }
     }
+    let beyond = images.len().checked_sub(most).filter(|beyond| *beyond > 0)?;
+    Some(format!("images that were not looked for, as {most} are the most: {beyond}"))
 }
 
 /// How many mappings of one file that start below an address are looked at.
@@ -187,8 +216,8 @@ impl ModuleFiles for LocalFiles<'_> {
 #[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::fs;
-    use std::path::Path;
     use std::process::Command;
 
     use collector_common::ids::{BuildId, Nanos, Pid};
@@ -285,6 +314,34 @@ mod tests {
         symbols.set(known, "told", "told");
         let symbols = name_from_files(&machine, symbols, Detail::Lines);
         assert_eq!([known, unknown].map(|frame| symbols.name(frame).function), ["told", "main"]);
+    }
+
+    #[test]
+    fn images_beyond_the_most_are_not_looked_for_and_counted() {
+        let tell = |most| {
+            let mut machine = ExportMachine::default();
+            for name in ["a.dll", "b.dll", "c.dll"] {
+                let path = machine.intern_string(name);
+                let module = machine.add_module(Module { kind: ModuleKind::File, path, build_id: None });
+                let image = Some(ImageHeader::Summed { checksum: 1, size: 4096 });
+                machine.set_details(module, ModuleDetails { image, ..ModuleDetails::default() });
+                let flags = FrameFlags::default();
+                machine.intern_frame(Frame { module, address: Svma(1), flags });
+            }
+            let looked = Cell::new(0);
+            let find = |_: &str, _| {
+                looked.set(looked.get() + 1);
+                None
+            };
+            let told = tell_by(&mut machine, most, find);
+            let modules = (0..machine.modules().len() as u32).map(ModuleId);
+            let left =
+                modules.filter(|it| machine.details(*it).is_some_and(|details| details.image.is_some()));
+            (looked.get(), left.count(), told)
+        };
+        assert_eq!(tell(3), (3, 3, None));
+        let told = "images that were not looked for, as 1 are the most: 2".to_owned();
+        assert_eq!(tell(1), (1, 1, Some(told)));
     }
 
     /// A recording of Windows has no image here, and tells which PDB is its.

@@ -44,6 +44,7 @@ pub(crate) use file::debug_file_of;
 pub(crate) use image_file::ImageFile;
 pub(crate) use jit::Believed;
 pub use layout::Segment;
+pub(crate) use local::tell_of_recent_images;
 pub use local::{name_from_files, tell_of_images};
 #[cfg(target_os = "linux")]
 pub(crate) use noted::NotedFile;

@@ -6,11 +6,13 @@ use std::io::Cursor;
 use collector_common::event::Guid;
 use collector_common::ids::Tid;
 use collector_common::record::{
-    ExportMachine, FrameId, ModuleId, ModuleKind, Pdb, Process, Sample, SampleKindId,
+    ExportMachine, FrameId, ImageHeader, ModuleId, ModuleKind, Pdb, Process, Sample, SampleKindId,
 };
 use collector_user::etw::{Taker, Trace};
 use windows_etw::decode::clr::ClrEvent;
-use windows_etw::decode::kernel::{KernelEvent, PERF_INFO, STACK_WALK, SYS_CONFIG, SYSTEM_CONFIG};
+use windows_etw::decode::kernel::{
+    IMAGE, IMAGE_ID, KernelEvent, PERF_INFO, STACK_WALK, SYS_CONFIG, SYSTEM_CONFIG,
+};
 use windows_etw::etl::EtlFile;
 
 use crate::data::{baseline, bytes, counts, import, number, value};
@@ -173,6 +175,61 @@ fn processes_and_images_are_those_that_are_listed() {
     let system = machine.system();
     assert_eq!((&*system.host, system.cpus, &*system.architecture), ("BRIANROB-W8", 8, "x86_64"));
     assert!(system.kernel.starts_with("Windows 6.2.") && system.distribution == "Windows 8 Pro");
+}
+
+/// Versions are told by size and date of a file. Which images have which follows from the bytes of records: `Image` has its base, its size, its
+/// process, its date and its path at 0, 8, 16, 24 and 56, `ImageID` base, process and date at 0, 16 and 20, `FileVersion` (opcode 64) size and date
+/// at 0 and 4. Neither what decodes events nor what follows images has a part in it.
+#[test]
+fn images_that_were_there_before_have_their_versions() {
+    let Some(bytes) = bytes(NET) else { return };
+    let mut file = EtlFile::open(Cursor::new(&*bytes)).unwrap();
+    let (mut images, mut dates, mut versions) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
+    while let Some(record) = file.next_record().unwrap() {
+        let payload = record.payload;
+        let word = |at: usize| u32::from_le_bytes(*payload[at..].first_chunk().unwrap());
+        let place = || (word(16), u64::from_le_bytes(*payload.first_chunk().unwrap()));
+        match (record.provider, record.descriptor.opcode) {
+            (IMAGE, 3 | 10) => {
+                let path = payload[56..].chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
+                let path: Vec<u16> = path.take_while(|unit| *unit > 0).collect();
+                let path = String::from_utf16(&path).unwrap().to_lowercase();
+                if word(24) > 0 {
+                    dates.entry(place()).or_insert_with(BTreeSet::new).insert(word(24));
+                }
+                images.insert((place(), word(8), path.rsplit('\\').next().unwrap().to_owned()));
+            }
+            (IMAGE_ID, 0) => {
+                dates.entry(place()).or_insert_with(BTreeSet::new).insert(word(20));
+            }
+            (IMAGE_ID, 64) => {
+                versions.insert((word(0), word(4)));
+            }
+            _ => {}
+        }
+    }
+    // Names of files, with size and date.
+    let dated = images.iter().flat_map(|(place, size, name)| {
+        dates.get(place).into_iter().flatten().map(move |date| (name.clone(), *size, *date))
+    });
+    let expected: BTreeSet<_> = dated.filter(|(_, size, date)| versions.contains(&(*size, *date))).collect();
+
+    let Some(imported) = import(NET) else { return };
+    let machine = &imported.machine;
+    let with_image = machine.modules().iter().zip((0..).map(ModuleId));
+    let with_image = with_image.filter_map(|(module, id)| {
+        let details = machine.details(id)?;
+        let Some(ImageHeader::Dated(key)) = details.image else { panic!("{details:?}") };
+        let path = machine.string(module.path).to_lowercase();
+        let name = path.rsplit('\\').next().unwrap().to_owned();
+        Some(((name, key.size, key.date), details.version.is_some()))
+    });
+    let with_image: Vec<_> = with_image.collect();
+    let found = with_image.iter().filter(|(_, has_version)| *has_version).map(|(image, _)| image.clone());
+    let found: BTreeSet<_> = found.collect();
+    assert_eq!(found, expected);
+    // Without what was there before, and has no dates of its own, there are 166.
+    assert_eq!((with_image.len(), found.len()), (709, 704));
 }
 
 /// The file's name says what the machine was, and so do each of these: the processor, Windows' edition, and code of the kernel alone.

@@ -158,7 +158,19 @@ impl Made {
 
     /// `Image/Load`, or with opcode 2 `Image/Unload`, of 64 KiB.
     pub(crate) fn image(&mut self, at: i64, opcode: u8, pid: u32, base: u64, path: &str) {
-        let payload = Payload::default().u64(&[base, 0x1_0000]).u32(&[pid, 1, 2, 0]).u64(&[base]);
+        self.image_of((at, opcode), pid, base, path, [1, 2]);
+    }
+
+    /// The same with its checksum and its date, which `Image/DCStart`, opcode 3, has as 0.
+    pub(crate) fn image_of(
+        &mut self,
+        (at, opcode): (i64, u8),
+        pid: u32,
+        base: u64,
+        path: &str,
+        [checksum, date]: [u32; 2],
+    ) {
+        let payload = Payload::default().u64(&[base, 0x1_0000]).u32(&[pid, checksum, date, 0]).u64(&[base]);
         self.classic(at, (IMAGE, opcode, 2), 0, &payload.u32(&[0; 4]).wide(path));
     }
 

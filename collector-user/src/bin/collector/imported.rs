@@ -85,7 +85,9 @@ impl Taken {
             (Detail::Addresses, _) => symbols,
             (_, Some(files)) => files.name(&machine, symbols, detail),
             (_, None) => {
-                tell_of_images(&mut machine);
+                if let Some(left_out) = tell_of_images(&mut machine) {
+                    say(&format!("warning: {left_out}"));
+                }
                 name_from_files(&machine, symbols, detail)
             }
         };

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use collector_common::record::{ExportMachine, ImageKey, ModuleId, ModuleKind, Pdb};
+use collector_common::record::{ExportMachine, ImageHeader, ImageKey, ModuleId, ModuleKind, Pdb};
 use export::hottest::printable;
 use export::is_of_windows;
 use export::symbolize::{LineError, SymbolError, Symbols, Unreadable};
@@ -15,6 +15,10 @@ const MOST_LINES: usize = 5;
 /// What can be done about an image of Windows that is not here, of which the recording tells neither its PDB nor its date.
 const IMAGE_WITHOUT_PDB: &str = "nothing tells which PDB is its: of an .etl, convert one that a tool has merged (`xperf -merge`) on the machine that was \
                                  recorded, with the PDBs in folders of _NT_SYMBOL_PATH; of a .dmp, put the image beside it";
+
+/// What can be done about one of which the recording tells a checksum alone, which no store is ordered by.
+const IMAGE_WITHOUT_DATE: &str = "nothing tells when it was linked, nor which PDB is its: convert it on the machine that was recorded, as long as that has the \
+                                  file, or one that a tool has merged there (`xperf -merge`), with the PDBs in folders of _NT_SYMBOL_PATH";
 
 /// The lines, those first that most addresses were recorded in.
 pub(crate) fn lines(machine: &ExportMachine, symbols: &Symbols) -> Vec<String> {
@@ -36,8 +40,9 @@ pub(crate) fn lines(machine: &ExportMachine, symbols: &Symbols) -> Vec<String> {
         let image = details.and_then(|details| details.image);
         let remedy = match (&it.error, pdb, image) {
             (SymbolError::Missing, Some(pdb), _) => remedy_by_pdb(pdb),
-            (SymbolError::Missing, None, Some(image)) => remedy_by_image(path, image),
-            (SymbolError::Missing, None, None) if is_of_windows(path) => IMAGE_WITHOUT_PDB.to_owned(),
+            (SymbolError::Missing, None, Some(ImageHeader::Dated(key))) => remedy_by_image(path, key),
+            (SymbolError::Missing, None, Some(ImageHeader::Summed { .. })) => IMAGE_WITHOUT_DATE.to_owned(),
+            (SymbolError::Missing, None, _) if is_of_windows(path) => IMAGE_WITHOUT_PDB.to_owned(),
             (error, ..) => remedy(error, path),
         };
         printable(&format!("{}; {remedy}", it.message(machine)))
@@ -183,6 +188,7 @@ mod tests {
     #[test]
     fn images_of_windows_have_other_remedies() {
         let mut machine = machine(&[
+            r"C:\app\z.dll",
             r"C:\Windows\system32\ntdll.dll",
             r"\Device\HarddiskVolume3\app\y.dll",
             r"C:\app\x.exe",
@@ -192,10 +198,12 @@ mod tests {
         let (signature, module) = (Signature(guid), machine.frames().iter().last().unwrap().module);
         let pdb = Some(Pdb { path: r"D:\build\x.pdb".into(), signature, age: 10 });
         machine.set_details(module, ModuleDetails { pdb, ..ModuleDetails::default() });
-        let image = Some(ImageKey { date: 0x0f12_3abc, size: 0x1_f000 });
+        let image = Some(ImageKey { date: 0x0f12_3abc, size: 0x1_f000 }.into());
         machine.set_details(ModuleId(module.0 - 1), ModuleDetails { image, ..ModuleDetails::default() });
+        let image = Some(ImageHeader::Summed { checksum: 7, size: 0x1_f000 });
+        machine.set_details(ModuleId(module.0 - 3), ModuleDetails { image, ..ModuleDetails::default() });
         let told = lines(&machine, &symbolize(&machine, &Files(usize::MAX, Vec::new()), Detail::Lines));
-        let [known, dated, unknown] = &told[..] else { panic!("{told:?}") };
+        let [known, dated, unknown, undated] = &told[..] else { panic!("{told:?}") };
         let place = "x.pdb/00112233445566778899AABBCCDDEEFFA/x.pdb";
         assert!(known.contains(r"C:\app\x.exe") && known.contains("_NT_SYMBOL_PATH"), "{known}");
         assert!(known.ends_with(place), "{known}");
@@ -205,6 +213,10 @@ mod tests {
             "{unknown}"
         );
         assert!(unknown.contains("_NT_SYMBOL_PATH") && unknown.contains("merged"), "{unknown}");
+        assert!(
+            undated.contains("nothing tells when it was linked") && !undated.contains("z.dll/"),
+            "{undated}"
+        );
         assert!(told.iter().all(|line| !line.contains("DEBUGINFOD_URLS")), "{told:?}");
     }
 
