@@ -86,6 +86,7 @@ impl Made {
     }
 
     /// One that may be of a machine with these volumes.
+    #[cfg(target_os = "linux")]
     pub(crate) fn with_volumes(volumes: &[[&str; 2]]) -> Self {
         let mut made = Self::new();
         let volumes = volumes.iter().map(|[nt, dos]| ((*nt).to_owned(), (*dos).to_owned()));
