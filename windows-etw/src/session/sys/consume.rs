@@ -96,10 +96,12 @@ impl Reader {
         // SAFETY: the structure and the name, which ends with a zero, outlive the call; the callbacks are functions of this program,
         // and the context lives until the reader is dropped, which is after `ProcessTrace` and `CloseTrace`.
         let handle = unsafe { OpenTraceW(&raw mut file) };
+        // Whatever is called next may change it, as what makes room does.
+        let refused = Win32Error::last();
         let reader = Self { open: Arc::new(Open::of(handle.Value)), context, make: Some(make) };
         // INVALID_PROCESSTRACE_HANDLE; on 32-bit machines its upper half was cut off once.
         if handle.Value == u64::MAX || handle.Value == u64::from(u32::MAX) {
-            return Err(Win32Error::last());
+            return Err(refused);
         }
         Ok(reader)
     }
