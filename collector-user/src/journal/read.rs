@@ -241,13 +241,13 @@ impl Parts {
         let (header, kernel, user) = (&self.header, self.words.as_slice(), self.user.as_slice());
         let written = &[];
         from.rest().is_empty().then_some(SourceRecord {
-            outer: None,
             event,
             header,
             is_named,
             kernel,
             stack,
             returns,
+            outer: None,
             user,
             value,
             data,

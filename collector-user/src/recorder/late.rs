@@ -408,6 +408,14 @@ mod tests {
         SourceRecord::bare(EventIndex::CLOCK, header)
     }
 
+    /// Of this process, with a cut stack of 1024 words.
+    fn cut(start: u64) -> SampleHeader {
+        let mut header: SampleHeader = bytemuck::Zeroable::zeroed();
+        (header.pid, header.tid) = (std::process::id(), std::process::id());
+        (header.stack_end, header.flags) = (start + 1024 * 8, SampleFlags::STACK_CUT);
+        header
+    }
+
     #[test]
     fn a_stack_that_was_cut_goes_on_in_memory() {
         let words: Vec<u64> = (0..1024).map(|word| word * 3).collect();
@@ -480,9 +488,7 @@ mod tests {
         let words: Vec<u64> = (0..1024).map(|word| word * 3).collect();
         let start = words.as_ptr() as u64;
         let bytes: Vec<u8> = words[..16].iter().flat_map(|word| word.to_le_bytes()).collect();
-        let mut header: SampleHeader = bytemuck::Zeroable::zeroed();
-        (header.pid, header.tid) = (std::process::id(), std::process::id());
-        (header.stack_end, header.flags) = (start + 1024 * 8, SampleFlags::STACK_CUT);
+        let header = cut(start);
         let memory = RefCell::default();
         let at = |word: u64| start + word * 8;
         let line_of = |address: u64| address - address % OuterLines::LINE as u64;
@@ -529,10 +535,7 @@ mod tests {
         (words[1], words[1001]) = (5, 6);
         let start = words.as_ptr() as u64;
         let bytes: Vec<u8> = words[..16].iter().flat_map(|word| word.to_le_bytes()).collect();
-        let mut header: SampleHeader = bytemuck::Zeroable::zeroed();
-        (header.pid, header.tid) = (std::process::id(), std::process::id());
-        header.stack_end = start + 1024 * 8;
-        header.flags = SampleFlags::STACK_CUT;
+        let header = cut(start);
         let mut returns: TrappedReturns = bytemuck::Zeroable::zeroed();
         (returns.trampoline, returns.count) = (TRAMPOLINE, 3);
         for (call, word) in returns.calls.iter_mut().zip([0, 1000, 1001]) {

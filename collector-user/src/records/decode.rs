@@ -117,13 +117,13 @@ impl Decoder {
         }
         let (header, kernel, user) = (&self.header, self.kernel.as_slice(), self.user.as_slice());
         Some(SourceRecord {
-            outer,
             event,
             header,
             is_named: false,
             kernel,
             stack,
             returns: None,
+            outer,
             user,
             value,
             data,

@@ -27,8 +27,12 @@ fn check(program: &Program, source: &str, options: &[&str]) {
     program.check(&record(folder.path(), ["--".as_ref(), file.as_os_str()]));
 }
 
-/// Whole stacks of `turns.c` with a chain that is one, and with one that is mixed from both.
-fn chains_of_turns(recorded: &Recorded) -> (u64, u64) {
+/// `turns.c`, and its whole stacks with a chain that is one, and with one that is mixed from both.
+fn record_turns(words: &[&str]) -> (Recorded, u64, u64) {
+    let folder = folder();
+    let turns = compile(folder.path(), "turns", "turns.c", &[]);
+    let command = ["--".as_ref(), turns.as_os_str()].into_iter().chain(words.iter().map(AsRef::as_ref));
+    let recorded = record(folder.path(), command);
     let (mut right, mut wrong) = (0, 0);
     for stack in recorded.stacks.iter().filter(|stack| stack.comm == "turns" && !stack.is_cut()) {
         let chain = stack.user_frames().filter_map(|frame| frame.split_once('_'));
@@ -42,19 +46,16 @@ fn chains_of_turns(recorded: &Recorded) -> (u64, u64) {
             _ => {}
         }
     }
-    (right, wrong)
+    (recorded, right, wrong)
 }
 
 #[test]
 fn outer_frames_that_stay_are_copied_with_the_samples() {
     let Some(_live) = live("outer_frames_that_stay_are_copied_with_the_samples") else { return };
-    let folder = folder();
-    let turns = compile(folder.path(), "turns", "turns.c", &[]);
-    let recorded = record(folder.path(), ["--".as_ref(), turns.as_os_str()]);
-    let (right, wrong) = chains_of_turns(&recorded);
+    let (recorded, right, wrong) = record_turns(&[]);
     let stacks = &recorded.stats["stacks"];
     let complete = stacks["complete"].as_u64().unwrap_or(0);
-    // Those before the recorder has seen one are read behind their samples, of which every second one has changed; none is complete else.
+    // Those before the recorder has seen one are read behind their samples, of which every second one has changed; hardly one is complete else.
     assert!(complete > 300, "{stacks:#}");
     assert!(right > 300 && wrong * 50 <= right, "{right} right, {wrong} wrong\n{}", recorded.stderr);
 }
@@ -62,10 +63,7 @@ fn outer_frames_that_stay_are_copied_with_the_samples() {
 #[test]
 fn outer_frames_that_had_changed_are_not_believed() {
     let Some(_live) = live("outer_frames_that_had_changed_are_not_believed") else { return };
-    let folder = folder();
-    let turns = compile(folder.path(), "turns", "turns.c", &[]);
-    let recorded = record(folder.path(), ["--".as_ref(), turns.as_os_str(), "move".as_ref()]);
-    let (right, wrong) = chains_of_turns(&recorded);
+    let (recorded, right, wrong) = record_turns(&["move"]);
     // Without a check every second stack is wrong, and up to one in nine with one that is made before the frames are read alone. A
     // recorder that loses its CPU twice while it reads, for an odd number of turns each, finds the same frames before and behind that.
     assert!(right > 200 && wrong * 50 <= right, "{right} right, {wrong} wrong\n{}", recorded.stderr);

@@ -100,7 +100,7 @@ pub(super) fn compare(workspace: &Workspace, wine: &Wine, windows: &Path) -> Res
 /// The binary of this system.
 fn linux(workspace: &Workspace) -> Result<PathBuf> {
     let mut cargo = toolchain::own_cargo(workspace);
-    // With a test, of all packages: so it has the features that it has for `cargo test`, and is not compiled again where that has run.
+    // With a test, of all packages: so most of its libraries have the features that they have for `cargo test`, and are not compiled again.
     cargo.args(["build", "--workspace", "--bin", "collector", "--test", "etw"]);
     command::run(&mut cargo)?;
     Ok(workspace.target().join("debug/collector"))
