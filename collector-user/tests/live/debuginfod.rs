@@ -5,9 +5,11 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use flate2::read::GzDecoder;
+use tempfile::TempDir;
 
 use crate::prerequisites::live_with;
 use crate::programs::{Running, compile, folder};
@@ -22,25 +24,34 @@ const NOBODY: &str = "http://127.0.0.1:1";
 /// A server of the files in a folder.
 struct Server {
     _process: Running,
+    /// Where its database is.
+    _database: TempDir,
     address: String,
 }
 
 impl Server {
     /// One that has come upon all files in the folder with [`ID`], which are of these kinds: it looks at one after the other.
+    ///
+    /// Its database is a file, and it is asked now and then only. Where the database is in memory, all its threads share it without waiting
+    /// for each other: a question while a file is looked at may end that with `database table is locked`, and the file is missing for the
+    /// next five minutes.
     fn of(folder: &Path, kinds: &[&str]) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let database = self::folder();
+        let log = database.path().join("log");
+        let file = fs::File::create(&log).unwrap();
         let mut server = Command::new("debuginfod");
-        server
-            .args(["-d", ":memory:", "-p", &port.to_string(), "-F"])
-            .arg(folder)
-            .env_remove("DEBUGINFOD_URLS");
-        let process = Running::of(server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()));
+        server.arg("-d").arg(database.path().join("files.sqlite"));
+        server.args(["-v", "-p", &port.to_string(), "-F"]).arg(folder).env_remove("DEBUGINFOD_URLS");
+        server.stdin(Stdio::null()).stdout(file.try_clone().unwrap()).stderr(file);
+        let process = Running::of(&mut server);
         let deadline = Instant::now() + Duration::from_mins(1);
         while !kinds.iter().all(|kind| has(port, kind)) {
-            assert!(Instant::now() < deadline, "the server does not come to have the files");
-            std::thread::yield_now();
+            let says = || fs::read_to_string(&log).unwrap_or_default();
+            assert!(Instant::now() < deadline, "the server does not come to have the files: {}", says());
+            thread::sleep(Duration::from_millis(50));
         }
-        Self { _process: process, address: format!("http://127.0.0.1:{port}") }
+        Self { _process: process, _database: database, address: format!("http://127.0.0.1:{port}") }
     }
 }
 

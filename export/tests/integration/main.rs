@@ -53,6 +53,7 @@ mod snapshots;
 mod spans;
 mod speedscope;
 mod spilled;
+mod streaming;
 mod symbols;
 mod table;
 mod tools;

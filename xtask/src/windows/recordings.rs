@@ -24,6 +24,11 @@ const STACKS: &str = "calls;_start;run;outer;middle;middle;middle;inner 5\n";
 /// Recordings of other machines, whose stacks the kernel walked.
 const OTHERS: [&str; 3] = ["sleep.data", "sleep.compressed.data", "sleep.compressed2.pipe.data"];
 
+/// A trace that Windows wrote, without samples, and formats that hold its events, or its processes.
+const REAL_TRACE: &str = "../shared/data/etl/Process.etl";
+const REAL_TRACE_ENDINGS: [&str; 8] =
+    ["jsonl", "nettrace", "html", "pb.gz", "jfr", "parquet", "perfview.xml.zip", "pftrace"];
+
 /// What each is called when it is converted: by its name none is known.
 const INPUT: &str = "input.data";
 
@@ -86,14 +91,10 @@ pub(super) fn compare(workspace: &Workspace, wine: &Wine, windows: &Path) -> Res
     }
     for name in OTHERS {
         let other = workspace.join("../shared/data/perf").join(name);
-        if other.exists() {
-            // By date alone, files of this machine may be taken for those that were recorded: their facts are in other formats.
-            outcomes.push(binaries.compare(&other, &["--no-symbols"], &["folded"], None)?);
-        } else {
-            eprintln!("NOT BESIDE THE CHECKOUT a recording under Wine: {}", other.display());
-            outcomes.push(Outcome::Skipped);
-        }
+        // By date alone, files of this machine may be taken for those that were recorded: their facts are in other formats.
+        outcomes.push(binaries.compare_if_there(&other, &["--no-symbols"], &["folded"])?);
     }
+    outcomes.push(binaries.compare_if_there(&workspace.join(REAL_TRACE), &[], &REAL_TRACE_ENDINGS)?);
     Ok(outcomes)
 }
 
@@ -107,6 +108,15 @@ fn linux(workspace: &Workspace) -> Result<PathBuf> {
 }
 
 impl Binaries<'_> {
+    /// The same of a recording of others, which may not be there.
+    fn compare_if_there(&self, recording: &Path, options: &[&str], endings: &[&str]) -> Result<Outcome> {
+        if recording.exists() {
+            return self.compare(recording, options, endings, None);
+        }
+        eprintln!("NOT BESIDE THE CHECKOUT a recording under Wine: {}", recording.display());
+        Ok(Outcome::Skipped)
+    }
+
     /// Whether the binaries make the same of a recording, and what it must be.
     fn compare(
         &self,
