@@ -1,5 +1,5 @@
 //! Writes an HTML page of a made-up recording, and beside it what the page must show, for the browser tests; and the same
-//! recording for speedscope and Firefox Profiler.
+//! recording for speedscope and Firefox Profiler, and if it is small as pictures and as folded stacks.
 //!
 //! `browser_fixtures OUT.html` writes a small recording with every awkward thing: names that look like markup, deep
 //! and recursive and empty stacks, a reused pid, two kinds of sample, CPUs out of order.
@@ -26,12 +26,17 @@ use collector_common::record::{
     ProcessId, Sample, SampleKindId, ThreadId, Unit,
 };
 use export::format::firefox::Firefox;
+use export::format::flamegraph::{FlameGraph, Icicle};
+use export::format::folded::Folded;
 use export::format::html::Html;
 use export::format::speedscope::Speedscope;
 use export::format::{ExportFormat, Profile};
 use export::symbolize::{Function, Symbols};
 
 const START: u64 = 7_000_000_000;
+
+/// Recordings with fewer samples are small.
+const SMALL: usize = 100_000;
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
@@ -62,8 +67,9 @@ fn main() -> anyhow::Result<()> {
         let functions: Vec<Function> = functions.collect();
         symbols.set_functions(*frame, &functions);
     }
-    let formats: [&dyn ExportFormat; 3] = [&Html, &Speedscope, &Firefox];
-    for format in formats {
+    let formats: [&dyn ExportFormat; 6] = [&Html, &Speedscope, &Firefox, &FlameGraph, &Icicle, &Folded];
+    let count = if machine.samples().len() < SMALL { 6 } else { 3 };
+    for format in formats.into_iter().take(count) {
         let file = page.with_extension(format.ending().trim_start_matches('.'));
         let began = std::time::Instant::now();
         format.write(Profile { machine, symbols: &symbols }, &mut BufWriter::new(File::create(&file)?))?;

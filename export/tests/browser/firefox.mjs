@@ -28,10 +28,11 @@ function listed(ask) {
 function shown({ name, module, inlined }) {
   // It has no address of its own.
   if (inlined) return JSON.stringify([name, null]);
+  const isFile = module.startsWith("/");
   const unnamed = /^(.+)\+0x([0-9a-f]+)$/.exec(name);
-  const isAddress = unnamed !== null && unnamed[1] === basename(module);
+  const isAddress = isFile && unnamed !== null && unnamed[1] === basename(module);
   const shownName = isAddress ? `0x${unnamed[2]}` : name;
-  return JSON.stringify([shownName, module.startsWith("/") ? basename(module) : null]);
+  return JSON.stringify([shownName, isFile || module === "[kernel]" ? basename(module) : null]);
 }
 
 /// By function of a thread: its own and all of its weight.
@@ -69,6 +70,20 @@ function fitting(handles, fits) {
   throw errors[0];
 }
 
+/// The period of the fixture's clock, and its end, in nanoseconds.
+const PERIOD = 1_000_000;
+const END = 3_000_000_000;
+
+/// How many samples without a stack there are of a thread: at both ends of each time in which it did not run, as far as samples tell.
+function breaksOf(truth, thread) {
+  const times = truth.select((sample) => sample.thread === thread.id).map(({ us }) => us * 1_000 + BELOW_MICROSECOND);
+  times.sort((a, b) => a - b);
+  const apart = times.slice(1).filter((time, at) => time - times[at] > 2 * PERIOD);
+  const [late, early] = [times[0] > PERIOD, times.at(-1) + PERIOD < END];
+  // The first thread has the start and the end of the recording as well.
+  return 2 * apart.length + late + (thread.id === 0 ? 2 + early : 0);
+}
+
 async function theReaderSeesThreadsAndFunctions(_, { small }) {
   await reading(small, (ask) => {
     const { truth } = small;
@@ -80,10 +95,8 @@ async function theReaderSeesThreadsAndFunctions(_, { small }) {
       const found = handles.get(key(named(thread)));
       ok(found, key(named(thread)));
       fitting(found, (handle) => {
-        // The first thread has the start and the end of the recording as well.
-        const more = thread.id === 0 ? 2 : 0;
         const samples = truth.select((sample) => sample.thread === thread.id);
-        equal(ask("thread", "info", "--thread", handle).sampleCount, samples.length + more);
+        equal(ask("thread", "info", "--thread", handle).sampleCount, samples.length + breaksOf(truth, thread));
         deepEqual(weightsRead(ask, handle), weightsOf(truth, thread.id, 0));
       });
     }

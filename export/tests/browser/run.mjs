@@ -1,4 +1,4 @@
-// Tests of the HTML page in a real Chromium: `node export/tests/browser/run.mjs [PART OF A TEST'S NAME]...`
+// Tests of the HTML page and of other formats in a real Chromium: `node export/tests/browser/run.mjs [PART OF A TEST'S NAME]...`
 //
 // In: recordings of known truth, which `cargo run -p collector-export --example browser_fixtures` writes to
 // target/browser. Out: a line a test, `N passed, N failed, N skipped` at the end, pictures in target/screenshots.
@@ -15,12 +15,13 @@ import { tests as table } from "./table.mjs";
 import { tests as timeline } from "./timeline.mjs";
 import { tests as comparison } from "./comparison.mjs";
 import { tests as pictures } from "./pictures.mjs";
+import { tests as flamegraph } from "./flamegraph.mjs";
 import { tests as speedscope } from "./speedscope.mjs";
 import { tests as firefox } from "./firefox.mjs";
 
 const wanted = process.argv.slice(2);
 const ours = [...loading, ...graph, ...filters, ...table, ...timeline, ...comparison, ...pictures];
-const all = [...ours, ...speedscope, ...firefox];
+const all = [...ours, ...flamegraph, ...speedscope, ...firefox];
 const chosen = all.filter(([name]) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
 
 const fixtures = makeFixtures();

@@ -1,4 +1,4 @@
-// What is written for speedscope, by the schema of its files and in speedscope itself.
+// What is written for speedscope, by the schema of its files and in speedscope itself; and what is written as folded stacks, in speedscope.
 
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -51,24 +51,36 @@ async function profilesAreTheRecordedSamples(_, { small }) {
 /// Samples of one moment have no order.
 const sorted = (stacks) => stacks.map((stack) => stack.join("\n")).sort();
 
-async function speedscopeShowsThem(browser, { small }) {
+/// Opens a file in speedscope.
+async function open(browser, file, size) {
   const page = await browser.context.newPage();
-  const complaints = [];
-  page.on("pageerror", (error) => complaints.push(error.stack));
+  page.complaints = [];
+  page.on("pageerror", (error) => page.complaints.push(error.stack));
+  if (size !== undefined) await page.setViewportSize(size);
   await page.goto(pathToFileURL(fileOf("speedscope", "dist/release/index.html")).href);
-  await page.locator('input[type="file"]').first().setInputFiles(pathOf(small));
+  await page.locator('input[type="file"]').first().setInputFiles(file);
+  return page;
+}
+
+/// The rows of its table of functions that are in view: what each has in all and itself, and its name.
+async function rowsOf(page) {
+  await page.getByText("Sandwich").click();
+  const rows = page.locator("tr");
+  await rows.filter({ hasText: "%" }).first().waitFor();
+  return (await rows.allInnerTexts()).map((row) => row.split(/\s*\n\s*|\t/).filter((text) => text !== ""));
+}
+
+async function speedscopeShowsThem(browser, { small }) {
+  const page = await open(browser, pathOf(small));
   const { profiles } = read(small);
   await page.getByText(`${profiles[0].name} (1/${profiles.length})`).waitFor();
-  await page.getByText("Sandwich").click();
   // Functions of the first profile that most time was spent in, each with its time and once.
   const own = new Map();
   for (const sample of small.truth.select(({ thread }) => thread === 2)) {
     const leaf = small.truth.pathOf(sample).slice(1).pop();
     if (leaf !== undefined) own.set(leaf, (own.get(leaf) ?? 0) + sample.value);
   }
-  const rows = page.locator("tr");
-  await rows.filter({ hasText: "%" }).first().waitFor();
-  const shown = (await rows.allInnerTexts()).map((row) => row.split(/\s*\n\s*|\t/).filter((text) => text !== ""));
+  const shown = await rowsOf(page);
   const hottest = [...own].sort(([, a], [, b]) => b - a).slice(0, 5);
   for (const [name, samples] of hottest) {
     const found = shown.filter((row) => row.at(-1) === name);
@@ -76,11 +88,44 @@ async function speedscopeShowsThem(browser, { small }) {
     match(found[0][1], new RegExp(`^${samples}\\.00ms`));
   }
   await page.screenshot({ path: join(top, "target/screenshots/speedscope.png") });
-  deepEqual(complaints, []);
+  deepEqual(page.complaints, []);
 }
+
+/// What each name of folded stacks has in all, where it counts once of a stack that it is on twice, and itself.
+function weightsOf(folded) {
+  const weights = new Map();
+  const add = (name, column, count) => {
+    if (!weights.has(name)) weights.set(name, [0, 0]);
+    weights.get(name)[column] += count;
+  };
+  for (const line of folded.split("\n").filter((line) => line !== "")) {
+    const [, stack, count] = /^(.*) (\d+)$/.exec(line);
+    const names = stack.split(";");
+    for (const name of new Set(names)) add(name, 0, Number(count));
+    add(names.at(-1), 1, Number(count));
+  }
+  return weights;
+}
+
+async function speedscopeShowsFoldedStacks(browser, { small }) {
+  const file = small.page.replace(/html$/, "folded");
+  const weights = weightsOf(readFileSync(file, "utf8"));
+  ok(weights.size > 500);
+  // All rows are in view at once, of which there are no others.
+  const page = await open(browser, file, { width: 1400, height: 24 * (weights.size + 10) });
+  const shown = await rowsOf(page);
+  const number = (text) => Number(/^([\d,]+) \(/.exec(text)[1].replaceAll(",", ""));
+  const read = shown.filter((row) => row[0] !== "Total").map(([total, own, name]) => [name, [number(total), number(own)]]);
+  const blank = (name) => name.trim().replaceAll(/\s+/g, " ");
+  deepEqual(sortedRows(read), sortedRows([...weights].map(([name, weight]) => [blank(name), weight])));
+  deepEqual(page.complaints, []);
+}
+
+const sortedRows = (rows) => rows.map((row) => JSON.stringify(row)).sort();
 
 export const tests = [
   ["speedscope: files are as the schema says", filesAreAsTheSchemaSays],
   ["speedscope: profiles are the recorded samples", profilesAreTheRecordedSamples],
   ["speedscope: it shows them", speedscopeShowsThem],
+  ["speedscope: it shows folded stacks", speedscopeShowsFoldedStacks],
 ];

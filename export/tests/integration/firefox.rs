@@ -62,11 +62,12 @@ fn expected(list: &[(&str, i64, &str, &str)]) -> Vec<(String, i64, String, Strin
 fn code_of_files_can_be_looked_up_again() {
     let made = Made::new();
     let file = written(&made.machine, &made.symbols);
-    let [library] = &file["libs"].as_array().unwrap()[..] else { panic!("{}", file["libs"]) };
+    let [library, kernel] = &file["libs"].as_array().unwrap()[..] else { panic!("{}", file["libs"]) };
     assert_eq!(library["path"], "/opt/prog");
     assert_eq!(library["codeId"], "abcd01");
     // The build id, filled up, as a GUID: its first number in the order of the machine's bytes; and the age, 0.
     assert_eq!(library["breakpadId"], format!("0001CDAB{}0", "0".repeat(24)));
+    assert_eq!((&kernel["path"], &kernel["codeId"]), (&json!("[kernel]"), &Value::Null));
     // Of return addresses the call before them.
     assert_eq!(
         frames(&file, thread(&file, "100")),
@@ -84,7 +85,7 @@ fn code_of_files_can_be_looked_up_again() {
             ("[stack cut]", -1, "", "Other"),
             ("[unmapped]+0xdead0000", -1, "", "User"),
             ("main", 0x4100, "prog", "User"),
-            ("vfs_read", -1, "", "Kernel"),
+            ("vfs_read", 0x8123_4567, "[kernel]", "Kernel"),
             ("work(int; char)", 0x4200, "prog", "User"),
         ])
     );
@@ -109,6 +110,7 @@ fn samples_have_times_of_day_and_periods() {
     assert_eq!(samples["length"], 21);
     let stacks = samples["stack"].as_array().unwrap();
     assert_eq!(stacks.iter().filter(|stack| stack.is_null()).count(), 1);
+    assert_eq!(file["meta"]["sampleUnits"]["threadCPUDelta"], "µs");
     assert_eq!(samples["timeDeltas"].as_array().unwrap()[..3], [json!(0.001), json!(0.0), json!(1.003_009)]);
     assert!(samples["threadCPUDelta"].as_array().unwrap().iter().all(|delta| *delta == 1003));
     assert!(samples["weight"].as_array().unwrap().iter().all(|weight| *weight == 1));
@@ -181,12 +183,164 @@ fn a_thread_that_renames_itself_is_one() {
     assert_eq!(file["threads"].as_array().unwrap().len(), 1);
     let thread = thread(&file, "8");
     assert_eq!(thread["name"], "worker");
-    assert_eq!(thread["samples"]["timeDeltas"], json!([0.0, 2.0, 3.0, 4.0, 11.0]));
-    assert_eq!(thread["samples"]["weight"], json!([0, 1, 1, 2, 0]));
-    assert_eq!(thread["samples"]["threadCPUDelta"], json!([0, 1000, 1000, 2000, 0]));
+    assert_eq!(rows(thread), [(2.0, 1, Some(1000)), (5.0, 1, Some(1000)), (9.0, 2, Some(2000))]);
     let markers = &thread["markers"];
     assert_eq!((&markers["length"], &markers["startTime"]), (&json!(1), &json!([5.0])));
     assert_eq!(at(&thread["stringArray"], &markers["data"][0]["name"]), "worker");
+}
+
+/// Of a thread's samples that have a stack: the time, the weight, and for how long it was on a CPU.
+fn rows(thread: &Value) -> Vec<(f64, i64, Option<u64>)> {
+    let samples = &thread["samples"];
+    let (mut time, mut rows) = (0.0, Vec::new());
+    for (at, stack) in samples["stack"].as_array().unwrap().iter().enumerate() {
+        time += samples["timeDeltas"][at].as_f64().unwrap();
+        if !stack.is_null() {
+            let on_cpu = samples["threadCPUDelta"][at].as_u64();
+            rows.push((time, samples["weight"][at].as_i64().unwrap(), on_cpu));
+        }
+    }
+    rows
+}
+
+/// What the application shows of a thread in time: from when to when there is a stack, which is from its sample to the next, or for an
+/// interval from the last one on.
+fn shown(file: &Value, thread: &Value) -> Vec<(f64, f64)> {
+    let samples = &thread["samples"];
+    let (mut time, mut shown) = (0.0, Vec::<(f64, f64)>::new());
+    let stacks = samples["stack"].as_array().unwrap();
+    for (at, stack) in stacks.iter().enumerate() {
+        let delta = |at: usize| samples["timeDeltas"][at].as_f64();
+        time += delta(at).unwrap();
+        if !stack.is_null() {
+            let lasts = delta(at + 1).unwrap_or_else(|| file["meta"]["interval"].as_f64().unwrap());
+            match shown.last_mut().filter(|(_, end)| (*end - time).abs() < 1e-9) {
+                Some((_, end)) => *end = time + lasts,
+                None => shown.push((time, time + lasts)),
+            }
+        }
+    }
+    shown
+}
+
+#[test]
+fn a_thread_is_shown_while_it_ran() {
+    let mut made = Recording::new();
+    let cpu = made.machine.add_kind("cpu", Unit::Count, 1_000_000);
+    let threads = [made.thread(7, 7, "program"), made.thread(7, 8, "worker")];
+    for thread in threads {
+        // It slept from 4 to 8 ms; and 12 and 14 are two periods apart.
+        for ms in [2, 3, 9, 10, 11, 12, 14] {
+            made.sample(ms, thread, cpu, 1, NONE);
+        }
+        // The sample stands for three periods, of which no other tells.
+        made.sample(19, thread, cpu, 3, NONE);
+    }
+    let file = made.written();
+    for (tid, end) in [("7", 20.0), ("8", 20.0)] {
+        let thread = thread(&file, tid);
+        assert_eq!(shown(&file, thread), [(2.0, 4.0), (9.0, 15.0), (19.0, end)], "{tid}");
+        let on_cpu = thread["samples"]["threadCPUDelta"].as_array().unwrap().iter();
+        assert_eq!(on_cpu.map(|delta| delta.as_u64().unwrap()).sum::<u64>(), 10_000);
+        // No more than has gone by since the sample before.
+        for (at, delta) in thread["samples"]["threadCPUDelta"].as_array().unwrap().iter().enumerate().skip(1)
+        {
+            let since = thread["samples"]["timeDeltas"][at].as_f64().unwrap();
+            assert!(delta.as_f64().unwrap() <= since * 1000.0 + 0.5, "{at}: {thread}");
+        }
+    }
+}
+
+#[test]
+fn a_wait_is_shown_for_as_long_as_it_took() {
+    let mut made = Recording::new();
+    let waited = made.machine.add_kind("off_cpu", Unit::Nanoseconds, 1);
+    let thread_id = made.thread(7, 7, "program");
+    for (ms, value) in [(1, 3_000_000), (6, 4_000_000), (10, 2_000_000)] {
+        made.sample(ms, thread_id, waited, value, NONE);
+    }
+    let file = made.written();
+    assert_eq!(shown(&file, thread(&file, "7")), [(1.0, 4.0), (6.0, 12.0)]);
+    assert_eq!(thread(&file, "7")["showMarkersInTimeline"], true);
+    let schemas = file["meta"]["markerSchema"].as_array().unwrap();
+    let schema = schemas.iter().find(|schema| schema["name"] == "sample: off_cpu").unwrap();
+    assert_eq!(schema["display"], json!(["marker-chart", "marker-table", "timeline-overview"]));
+    // Above a thread's name a sample is shown until half the way to the next: one more at its end has it there for all of the time.
+    assert_eq!(
+        rows(thread(&file, "7")).iter().map(|row| row.0).collect::<Vec<_>>(),
+        [1.0, 4.0, 6.0, 10.0, 10.0, 12.0]
+    );
+}
+
+/// The application goes by CPU time, and by the order of threads where there is none.
+#[test]
+fn the_busiest_threads_are_shown_first() {
+    let mut made = Recording::new();
+    let faults = made.machine.add_kind("page-faults", Unit::Count, 1);
+    for process in 0..40 {
+        let thread_id = made.thread(100 + process, 100 + process, "program");
+        // One has far the most, and ten have more than the others.
+        let value = if process == 33 { 100 } else { i64::from(process % 4 == 1) + 1 };
+        made.sample(1, thread_id, faults, value, NONE);
+    }
+    let file = made.written();
+    let pids = |threads: &str| {
+        let threads = file["meta"][threads].as_array().unwrap().iter();
+        let pids = threads.map(|thread| at(&file["threads"], thread)["pid"].as_str().unwrap());
+        pids.map(|pid| pid.parse::<u32>().unwrap() - 100).collect::<Vec<_>>()
+    };
+    assert_eq!(pids("initialSelectedThreads"), [33]);
+    assert_eq!(pids("initialVisibleThreads"), [33, 1, 5, 9, 13, 17, 21, 25, 29, 37]);
+}
+
+/// A driver's function, one of a program, and one that a compiler of the program's made are called the same.
+#[test]
+fn functions_have_the_files_of_their_own() {
+    let mut made = Recording::new();
+    let cpu = made.machine.add_kind("cpu", Unit::Count, 1_000_000);
+    let thread_id = made.thread(7, 7, "program");
+    let path = made.machine.intern_string("[anon]");
+    let jit =
+        made.machine.add_module(Module { kind: ModuleKind::Anonymous(ProcessId(0)), path, build_id: None });
+    let mut frame = |module, address, flags| {
+        made.machine.intern_frame(Frame { module, address: Svma(address), flags: FrameFlags(flags) })
+    };
+    let kernel = frame(ModuleId::KERNEL, 0xffff_ffff_8100_0010, FrameFlags::KERNEL);
+    let compiled = frame(jit, 0x7000, 0);
+    let [program, inlined] = [made.frame, frame(ModuleId(1), 0x40_2000, 0)];
+    let mut symbols = Symbols::unresolved(&made.machine);
+    let [read, outer] = ["read", "outer"].map(|name| symbols.intern(name));
+    let [source, other] = ["/src/read.c", "/src/outer.c"].map(|file| symbols.intern(file));
+    let of = |name, file, line| Function { name, linkage: name, file, line, ..Function::default() };
+    symbols.set(kernel, "read", "read");
+    symbols.set(compiled, "read", "read");
+    symbols.set_functions(program, &[of(read, source, 3)]);
+    symbols.set_functions(inlined, &[of(read, source, 4), of(outer, other, 9)]);
+    for (ms, frame) in (1..).zip([kernel, compiled, program, inlined]) {
+        made.frame = frame;
+        made.sample(ms, thread_id, cpu, 1, NONE);
+    }
+    let file = written(&made.machine, &symbols);
+    let thread = thread(&file, "7");
+    let (functions, strings) = (&thread["funcTable"], &thread["stringArray"]);
+    let mut told = Vec::new();
+    for stack in thread["samples"]["stack"].as_array().unwrap().iter().filter(|stack| !stack.is_null()) {
+        let function = at(&thread["frameTable"]["func"], at(&thread["stackTable"]["frame"], stack));
+        let name = at(strings, at(&functions["name"], function)).as_str().unwrap();
+        let library = at(&functions["resource"], function).as_u64().map(|resource| {
+            at(&file["libs"], &thread["resourceTable"]["lib"][resource as usize])["name"].as_str().unwrap()
+        });
+        let source = at(&functions["fileName"], function);
+        told.push((name, library, source.as_u64().map(|source| strings[source as usize].as_str().unwrap())));
+    }
+    let expected = [
+        ("read", Some("[kernel]"), None),
+        ("read", None, None),
+        ("read", Some("fixed"), Some("/src/read.c")),
+        // It can't be told from what was compiled.
+        ("read", None, None),
+    ];
+    assert_eq!(told, expected);
 }
 
 #[test]
@@ -210,7 +364,7 @@ fn times_begin_at_their_sample_and_keep_their_attributes() {
     // The recording's start was 5 s after 1970.
     assert_eq!(file["meta"]["startTime"], 5_000.0);
     let thread = thread(&file, "7");
-    assert_eq!(thread["samples"]["timeDeltas"], json!([0.0, 1.0, 21.0]));
+    assert_eq!(rows(thread), [(1.0, 1, Some(1000))]);
     let markers = &thread["markers"];
     assert_eq!(markers["startTime"], json!([4.0, 9.0, 17.0]));
     assert_eq!(markers["endTime"][2], 22.0);
@@ -248,15 +402,22 @@ fn allocations_are_the_processes() {
     let allocations = &thread(&file, "7")["nativeAllocations"];
     assert_eq!(allocations["weight"], json!([100, 4096]));
     assert_eq!(allocations["time"], json!([2.0, 4.0]));
-    assert_ne!(allocations["memoryAddress"][0], allocations["memoryAddress"][1]);
+    // The application would look for what is not freed.
+    assert!(allocations["memoryAddress"].is_null() && allocations["threadId"].is_null());
+    assert_eq!((allocations["length"].as_u64(), &allocations["weightType"]), (Some(2), &json!("bytes")));
     assert!(thread(&file, "9")["nativeAllocations"].is_null());
     // What was not recorded by a clock has its occurrences as samples.
     assert_eq!(thread(&file, "9")["samples"]["weight"], json!([1]));
-    assert_eq!(thread(&file, "9")["samples"]["threadCPUDelta"], json!([0]));
+    assert!(thread(&file, "9")["samples"]["threadCPUDelta"].is_null(), "nothing tells of CPUs");
+    assert!(file["meta"]["sampleUnits"].is_null());
     assert_eq!(thread(&file, "9")["markers"]["data"][0]["type"], "sample: inuse_space");
     let [counter] = &file["counters"].as_array().unwrap()[..] else { panic!("{}", file["counters"]) };
     assert_eq!((&counter["category"], &counter["pid"]), (&json!("Memory"), &json!("7")));
-    assert_eq!(counter["samples"]["count"], json!([100.0, 4096.0]));
+    // The application takes the first one for nothing.
+    assert_eq!(counter["samples"]["count"], json!([0.0, 0.0, 100.0, 4096.0, 0.0]));
+    assert_eq!(counter["samples"]["timeDeltas"], json!([0.0, 2.0, 0.0, 2.0, 16.0]));
+    assert_eq!((&counter["name"], &counter["display"]["label"]), (&json!("alloc_space"), &json!("")));
+    assert_eq!(counter["display"]["unit"], "bytes");
 }
 
 #[test]
@@ -323,20 +484,14 @@ fn extremes_stay_within_the_format() {
     let file = made.written();
     let thread = thread(&file, "7");
     // In millions of millions, where the last has what the first has too much.
-    assert_eq!(thread["samples"]["weight"], json!([0, -9_223_372, 0, 0, 9_223_371, 0]));
+    assert_eq!(weights(thread), [-9_223_372, 0, 0, 9_223_371]);
     assert_eq!(thread["markers"]["startTime"], json!([2.0, 2.0, 2.0, 2.0, 0.0]));
     assert_eq!(thread["markers"]["endTime"][0], 2.0);
 }
 
-/// The weights of all but the first and the last sample, which are those of the recording's time.
+/// The weights of samples with a stack.
 fn weights(thread: &Value) -> Vec<i64> {
-    let weights: Vec<i64> = thread["samples"]["weight"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|weight| weight.as_i64().unwrap())
-        .collect();
-    weights[1..weights.len() - 1].to_vec()
+    rows(thread).into_iter().map(|(_, weight, _)| weight).collect()
 }
 
 /// Texts of markers of one name.
@@ -361,8 +516,9 @@ fn times_alone_are_a_call_tree() {
     let file = made.written();
     let thread = thread(&file, "7");
     assert_eq!(thread["samples"]["weightType"], "tracing-ms");
-    assert_eq!(weights(thread), [0, 1, 0, 1, 1]);
-    assert_eq!(thread["samples"]["threadCPUDelta"], json!(vec![0; 7]));
+    // Behind each is where it ends.
+    assert_eq!(weights(thread), [0, 0, 1, 0, 0, 0, 1, 0, 1, 0]);
+    assert!(thread["samples"]["threadCPUDelta"].is_null());
     assert_eq!(thread["markers"]["length"], 10);
 }
 

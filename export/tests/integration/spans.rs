@@ -99,7 +99,10 @@ fn firefox_profiler_shows_them_as_markers_of_their_threads() {
         [7, 8, "server", "worker"],
         [
             [["builds", "all", 50, 1_000_950], ["all", null, null]],
-            [["requests", "first (/a, -5,000,000,000)", 100, 400], ["first", "/a", -5_000_000_000_i64]],
+            [
+                ["requests", "first (path: /a, size: -5,000,000,000)", 100, 400],
+                ["first", "/a", -5_000_000_000_i64]
+            ],
             request("parse", 100, 100, "parse"),
             request("answer", 200, 300, "answer"),
             [["phases", "sweep", 250, 0], ["sweep", null, null]],

@@ -77,7 +77,7 @@ impl Values {
 pub(super) struct Schema {
     pub(super) type_name: String,
     pub(super) fields: Vec<RuntimeSchemaMarkerField>,
-    /// A label that shows all of them.
+    /// A label that shows all of them with their names.
     pub(super) shown: String,
 }
 
@@ -100,7 +100,12 @@ impl Schema {
             }
         });
         let fields: Vec<_> = fields.collect();
-        let shown: Vec<_> = fields.iter().map(|field| format!("{{marker.data.{}}}", field.key)).collect();
+        let shown = fields.iter().map(|RuntimeSchemaMarkerField { key, label, .. }| {
+            // What is in braces stands for something.
+            let label = label.replace('{', "(").replace('}', ")");
+            format!("{label}: {{marker.data.{key}}}")
+        });
+        let shown: Vec<_> = shown.collect();
         Self { type_name: type_name(sort, &names), fields, shown: shown.join(", ") }
     }
 }

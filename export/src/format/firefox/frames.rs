@@ -2,8 +2,8 @@
 //!
 //! Code of a file is an address in a library: relative to where the file's image starts, of the instruction that was running or
 //! calling. Its name, where one is known, is a symbol of the library, so that the name can be looked up again by address and by
-//! build id. Other code has a name alone: what a JIT compiled is gone, the kernel's addresses are too far apart, and a function that
-//! was inlined has no symbol.
+//! build id. The kernel is a library, too, so that its functions are none of a program's of the same name: of its addresses the lower 32 bits
+//! are there, which is what fits. Other code has a name alone: what a JIT compiled is gone, and a function that was inlined has no symbol.
 //!
 //! What was inlined is of a subcategory that says so: the crate writes that no frame is (`inlineDepth`).
 //!
@@ -44,6 +44,13 @@ pub(super) struct Told {
     pub(super) line: Option<NonZero<u32>>,
     /// The path of the source file, by its name and as what stands for it.
     pub(super) file: Option<(NameId, FrameInfo)>,
+}
+
+impl Told {
+    /// Whether its function is one of a library.
+    pub(super) const fn is_in_library(&self) -> bool {
+        !matches!(self.info.frame, fxprof::Frame::Label(_))
+    }
 }
 
 /// What the frames of a recording are in a profile.
@@ -169,14 +176,17 @@ struct Library {
 }
 
 impl Library {
-    /// The names of frames, which are sorted by address: neighbours of one name are one symbol, as far as it was seen.
+    /// The names of frames, which are sorted by address: neighbours of one name are one symbol, as far as it was seen. Code of a file that has
+    /// no name goes by its address there; the kernel's by all of it.
     fn symbols(profile: Profile<'_>, base: u64, frames: impl Iterator<Item = FrameId>) -> SymbolTable {
         let Profile { machine, symbols } = profile;
         let mut table: Vec<Symbol> = Vec::new();
         let mut last = None;
         for id in frames {
-            let Some(address) = relative(machine.frames().get(id), base) else { continue };
-            let name = symbols.is_resolved(id).then(|| symbols.name_id(id));
+            let frame = machine.frames().get(id);
+            let Some(address) = relative(frame, base) else { continue };
+            let is_named = symbols.is_resolved(id) || frame.module == ModuleId::KERNEL;
+            let name = is_named.then(|| symbols.name_id(id));
             match (name, table.last_mut()) {
                 (Some(_), Some(symbol)) if name == last => {
                     symbol.size = (address - symbol.address).checked_add(1);
@@ -195,7 +205,8 @@ impl Library {
 impl Libraries {
     pub(super) fn of(profile: Profile<'_>) -> Self {
         let machine = profile.machine;
-        let bases = fixed_bases(machine);
+        let mut bases = fixed_bases(machine);
+        bases.extend(kernel_base(machine).map(|base| (ModuleId::KERNEL, base)));
         let frames = machine.frames().iter().zip(0..);
         let mut frames: Vec<(ModuleId, u64, FrameId)> = frames
             .filter(|(frame, _)| is_library(machine, frame))
@@ -258,7 +269,18 @@ fn relative(frame: &Frame, base: u64) -> Option<u32> {
 fn is_library(machine: &ExportMachine, frame: &Frame) -> bool {
     let kind = machine.module(frame.module).kind;
     let is_code = frame.has_address() && !frame.flags.has(FrameFlags::CUT);
-    matches!(kind, ModuleKind::File | ModuleKind::Vdso) && is_code
+    matches!(kind, ModuleKind::Kernel | ModuleKind::File | ModuleKind::Vdso) && is_code
+}
+
+/// Where those 4 GiB begin that have most of the kernel's frames. On x86-64 all of its code is in the last ones.
+fn kernel_base(machine: &ExportMachine) -> Option<u64> {
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+    for frame in machine.frames().iter() {
+        if frame.module == ModuleId::KERNEL && is_library(machine, frame) {
+            *counts.entry(frame.lookup_address().0 & !u64::from(u32::MAX)).or_default() += 1;
+        }
+    }
+    counts.into_iter().max_by_key(|(_, count)| *count).map(|(base, _)| base)
 }
 
 /// By module that was mapped at the very addresses that it is linked for: where its image starts. Others are linked for 0.

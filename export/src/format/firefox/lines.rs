@@ -9,6 +9,7 @@ use std::num::NonZero;
 
 use fxprof_processed_profile::{FrameHandle, FrameInfo};
 
+use super::frames::Told;
 use crate::symbolize::NameId;
 use crate::table::Table;
 
@@ -16,9 +17,39 @@ use crate::table::Table;
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     line: Option<NonZero<u32>>,
-    file: Option<NameId>,
+    file: Source,
     /// The frame whose function it is of, if not of its own.
     named: Option<usize>,
+}
+
+/// The file of a frame, or of all frames of a function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Source {
+    #[default]
+    Untold,
+    One(NameId),
+    /// There are several, or some frames have none.
+    NotOne,
+}
+
+impl Source {
+    /// A function of a library has its file wherever that is told. Others are of all code that has functions of this name, so that a frame
+    /// without a file may be of something else than those with one.
+    fn of(told: &Told) -> Self {
+        match &told.file {
+            Some((file, _)) => Self::One(*file),
+            None if told.is_in_library() => Self::Untold,
+            None => Self::NotOne,
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Untold, known) | (known, Self::Untold) => known,
+            (Self::One(known), Self::One(file)) if known == file => self,
+            _ => Self::NotOne,
+        }
+    }
 }
 
 /// Those of a thread.
@@ -41,22 +72,16 @@ impl Lines {
         number
     }
 
-    /// Takes a frame, with the one whose function it is of, its line, and its file.
-    pub(super) fn add(
-        &mut self,
-        frame: FrameHandle,
-        named: Option<FrameHandle>,
-        line: Option<NonZero<u32>>,
-        file: Option<&(NameId, FrameInfo)>,
-    ) {
+    /// Takes a frame that is on a stack, with the one whose function it is of.
+    pub(super) fn add(&mut self, frame: FrameHandle, named: Option<FrameHandle>, told: &Told) {
         let named = named.map(|named| self.number(named));
         let number = self.number(frame);
-        if let Some((file, info)) = file {
+        if let Some((file, info)) = &told.file {
             self.files.entry(*file).or_insert_with(|| (info.clone(), usize::MAX));
         }
         let row = &mut self.rows[number];
-        row.line = line.or(row.line);
-        row.file = file.map(|(file, _)| *file).or(row.file);
+        row.line = told.line.or(row.line);
+        row.file = row.file.and(Source::of(told));
         row.named = named;
     }
 
@@ -71,7 +96,7 @@ impl Lines {
 
     /// Whether there is nothing to tell.
     pub(super) fn is_empty(&self) -> bool {
-        self.rows.iter().all(|row| row.line.is_none() && row.file.is_none() && row.named.is_none())
+        self.files.is_empty() && self.rows.iter().all(|row| row.line.is_none() && row.named.is_none())
     }
 
     /// The line of a frame.
@@ -86,15 +111,16 @@ impl Lines {
 
     /// By function, the frame that is called after its file, of frames' functions as they are written. Of functions of one name in several
     /// files none is told.
-    pub(super) fn files(&self, functions: &[u32]) -> Table<u32, Option<usize>> {
-        let mut files: Table<u32, Option<NameId>> = Table::default();
+    pub(super) fn files(&self, functions: &[u32]) -> Table<u32, usize> {
+        let mut files: Table<u32, Source> = Table::default();
         for (row, function) in self.rows.iter().zip(functions) {
-            if row.file.is_some() {
-                let known = files.entry(*function).or_insert(row.file);
-                *known = known.filter(|known| Some(*known) == row.file);
-            }
+            let known = files.entry(*function).or_default();
+            *known = known.and(row.file);
         }
-        let number = |file| self.files.get(&file).map(|(_, number)| *number);
-        files.into_iter().map(|(function, file)| (function, file.and_then(number))).collect()
+        let number = |file| match file {
+            Source::One(file) => self.files.get(&file).map(|(_, number)| *number),
+            Source::Untold | Source::NotOne => None,
+        };
+        files.into_iter().filter_map(|(function, file)| Some((function, number(file)?))).collect()
     }
 }

@@ -4,7 +4,9 @@
 
 use super::attributes::{Names, Schema, Values, names, quoted};
 use crate::table::Table;
-use collector_common::record::{AttributeListId, ExportMachine, Sample, SampleKind, SampleKindId, Unit};
+use collector_common::record::{
+    AttributeListId, ESTIMATED, ExportMachine, Sample, SampleKind, SampleKindId, Unit,
+};
 use fxprof_processed_profile::{
     CategoryHandle, Marker, MarkerFieldFlags, MarkerFieldFormat, MarkerLocations, MarkerTypeHandle, Profile,
     RuntimeSchemaMarkerField, RuntimeSchemaMarkerSchema, StaticSchemaMarker, StaticSchemaMarkerField,
@@ -68,7 +70,7 @@ impl Markers {
         let marker_type =
             *self.types.entry((kind_id, names(machine, list))).or_insert_with_key(|(_, names)| {
                 let sort = sort(machine, kind_id, kind);
-                out.register_marker_type(schema(kind.unit, Schema::of(&sort, names, machine)))
+                out.register_marker_type(schema(kind, Schema::of(&sort, names, machine)))
             });
         let attributes = Values::of(machine, list, out);
         Some(Prepared { marker_type, name: out.intern_string(kind_name), attributes })
@@ -84,8 +86,8 @@ fn sort(machine: &ExportMachine, id: SampleKindId, kind: &SampleKind) -> String 
     format!("{OF_SAMPLES}{name}{unit}")
 }
 
-fn schema(unit: Unit, of_attributes: Schema) -> RuntimeSchemaMarkerSchema {
-    let (value, format) = match unit {
+fn schema(kind: &SampleKind, of_attributes: Schema) -> RuntimeSchemaMarkerSchema {
+    let (value, format) = match kind.unit {
         Unit::Count => ("Count", MarkerFieldFormat::Integer),
         Unit::Nanoseconds => ("Time", MarkerFieldFormat::Nanoseconds),
         Unit::Bytes => ("Bytes", MarkerFieldFormat::Bytes),
@@ -98,11 +100,24 @@ fn schema(unit: Unit, of_attributes: Schema) -> RuntimeSchemaMarkerSchema {
     };
     let own = [field("value", value, format), field("cpu", "CPU", MarkerFieldFormat::Integer)];
     let Schema { type_name, fields, shown } = of_attributes;
-    let label = if shown.is_empty() { "{marker.data.value}".to_owned() } else { shown };
+    let is_estimate = fields.iter().any(|field| field.label == ESTIMATED);
+    let lasts = kind.unit == Unit::Nanoseconds && !kind.is_sum;
+    // The application has no other unit for nanoseconds, as it has for how long a marker lasts.
+    let value = if lasts && !is_estimate { "{marker.duration}" } else { "{marker.data.value}" };
+    // Most counts are of one.
+    let label = match kind.unit {
+        Unit::Count if !shown.is_empty() => shown,
+        _ if shown.is_empty() => value.to_owned(),
+        _ => format!("{value}, {shown}"),
+    };
+    let mut locations = MarkerLocations::MARKER_CHART | MarkerLocations::MARKER_TABLE;
+    if lasts {
+        locations |= MarkerLocations::TIMELINE_OVERVIEW;
+    }
     RuntimeSchemaMarkerSchema {
         type_name,
         description: None,
-        locations: MarkerLocations::MARKER_CHART | MarkerLocations::MARKER_TABLE,
+        locations,
         chart_label: Some(label.clone()),
         tooltip_label: None,
         table_label: Some(label),

@@ -6,13 +6,14 @@
 //! - `roles`: what the samples of a kind become; `kinds`: what is told of kinds as a whole; `markers`: those that become markers; `spans`: what went on for a time, as markers.
 //! - `lines`: lines and source files, which `parts` put into what is written.
 //! - `attributes`: fields of markers, which types of them have.
-//! - `tracks`: which threads there are.
+//! - `tracks`: which threads there are; `busiest`: which of them are shown first.
 //!
 //! The crate `fxprof-processed-profile` knows the format; the web application's `processed-profile-format.md` describes it. The
 //! crate's newest release, 0.8.1, writes `null` for all source files (`funcTable.fileName`), lines and columns (`frameTable.line`), and has no
 //! way to be told of any: they are put in their places as its JSON goes by. Columns are left out.
 
 mod attributes;
+mod busiest;
 mod frames;
 mod kinds;
 mod lines;

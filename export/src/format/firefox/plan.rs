@@ -13,6 +13,7 @@ use fxprof_processed_profile::{
 };
 
 use super::attributes::MOST_TYPES;
+use super::busiest::{Share, Totals, busiest};
 use super::frames::{Frames, Libraries};
 use super::kinds;
 use super::markers::{Markers, Renamed, Told};
@@ -40,10 +41,13 @@ pub(super) struct Plan<'a> {
     libraries: Libraries,
     /// Frames that tell a profile which libraries are used, in which order, and that there is JavaScript.
     telling: Vec<FrameId>,
+    /// Of the threads those that are shown first, the busiest before the others.
+    busiest: Vec<usize>,
     /// Whether a thread had more than one name.
     is_renamed: bool,
-    /// What times are counted from.
+    /// What times are counted from, and when all was over.
     origin: Nanos,
+    end: Nanos,
 }
 
 /// A thread that is to be written.
@@ -57,6 +61,9 @@ pub(super) struct Planned {
     samples: Range<usize>,
     /// Among all spans.
     spans: Range<usize>,
+    /// Whether there are markers that last, which are shown above its samples.
+    has_intervals: bool,
+    share: Share,
     /// The process, if this is the first one of its threads.
     pub(super) first_of: Option<ProcessId>,
 }
@@ -90,15 +97,19 @@ impl<'a> Plan<'a> {
             spans,
             libraries,
             telling,
+            busiest: Vec::new(),
             is_renamed: false,
             origin,
+            end: end(machine),
         };
         this.plan_threads();
+        this.busiest = busiest(this.threads.iter().map(|thread| thread.share));
         this
     }
 
     fn plan_threads(&mut self) {
         let machine = self.profile.machine;
+        let totals = Totals::of(machine);
         let mut process = None;
         for (&track, id) in self.tracks.list().iter().zip(0..) {
             let [samples, spans] = [&self.samples, &self.spans].map(|list| of_track(list, id));
@@ -106,8 +117,13 @@ impl<'a> Plan<'a> {
                 continue;
             }
             let mut name = None;
+            let mut has_intervals = !spans.is_empty();
+            let mut share = totals.of_spans(spans.len());
             for own in &self.samples[samples.clone()] {
                 let sample = machine.samples().at(own.at as usize);
+                totals.add(&mut share, &sample);
+                has_intervals =
+                    has_intervals || self.is_marked(&sample) && duration(machine, &sample).is_some();
                 if self.tracks.of_thread(sample.thread) == id {
                     let next = machine.thread(sample.thread).name;
                     self.is_renamed |= name.is_some_and(|name| name != next);
@@ -118,7 +134,15 @@ impl<'a> Plan<'a> {
             let name = name.or_else(by_span);
             let first_of = Some(track.process).filter(|own| process != Some(*own));
             process = Some(track.process);
-            self.threads.push(Planned { track: Some(track), name, samples, spans, first_of });
+            self.threads.push(Planned {
+                track: Some(track),
+                name,
+                samples,
+                spans,
+                has_intervals,
+                share,
+                first_of,
+            });
         }
         if self.threads.is_empty() {
             // What there is are spans of nobody in particular.
@@ -178,6 +202,13 @@ impl<'a> Plan<'a> {
             process = Some(handle);
             threads.push((handle, self.add_thread(&mut out, handle, thread)));
         }
+        let shown = self.busiest.iter().filter_map(|thread| threads.get(*thread));
+        for (position, &(_, thread)) in shown.enumerate() {
+            if position == 0 {
+                out.add_initial_selected_thread(thread);
+            }
+            out.add_initial_visible_thread(thread);
+        }
         Begun { out, frames, markers: Markers::default(), spans: Spans::default(), threads }
     }
 
@@ -207,6 +238,7 @@ impl<'a> Plan<'a> {
         if let Some(end) = life.end {
             out.set_thread_end_time(handle, self.timestamp(end));
         }
+        out.set_thread_show_markers_in_timeline(handle, thread.has_intervals);
         if let Some(name) = thread.name {
             out.set_thread_name(handle, self.machine().string(name));
         }
@@ -251,18 +283,28 @@ impl<'a> Plan<'a> {
         Ok(out)
     }
 
-    /// Counts what a process allocates, all of which is of its first thread.
+    /// Counts what a process allocates, all of which is of its first thread. It begins with nothing: what a counter has first is no difference
+    /// to the application.
     fn add_counter(&self, out: &mut fxprof::Profile, process: ProcessHandle, thread: &Planned) {
         let samples = self.samples(thread).iter().map(|own| self.machine().samples().at(own.at as usize));
-        let mut counter = None;
-        for sample in samples.filter(|sample| Role::of(&self.roles, sample.kind) == Role::Allocated) {
-            let counter = *counter.get_or_insert_with(|| {
-                let kind = self.machine().kinds().get(usize::from(sample.kind.0));
-                let name = kind.map_or("", |kind| self.machine().string(kind.name));
-                out.add_counter(process, name, "Memory", "Bytes that were allocated until then")
-            });
-            out.add_counter_sample(counter, self.timestamp(sample.time), sample.value as f64, 1);
+        let allocated = |sample: &Sample| Role::of(&self.roles, sample.kind) == Role::Allocated;
+        let mut samples = samples.filter(allocated).peekable();
+        let (Some(first), Some(track)) = (samples.peek(), thread.track) else { return };
+        let kind = self.machine().kinds().get(usize::from(first.kind.0));
+        let name = kind.map_or("", |kind| self.machine().string(kind.name));
+        let counter = out.add_counter(process, name, "Memory", "Bytes that were allocated until then");
+        let life = self.machine().process(track.process);
+        let start = life.start.max(self.origin).min(first.time);
+        let mut last = first.time;
+        for time in [start, last] {
+            out.add_counter_sample(counter, self.timestamp(time), 0.0, 0);
         }
+        for sample in samples {
+            out.add_counter_sample(counter, self.timestamp(sample.time), sample.value as f64, 1);
+            last = sample.time;
+        }
+        let end = life.end.unwrap_or(self.end).max(last);
+        out.add_counter_sample(counter, self.timestamp(end), 0.0, 0);
     }
 
     /// Has a profile number its libraries as all others do.
@@ -304,9 +346,29 @@ impl<'a> Plan<'a> {
         Timestamp::from_nanos_since_reference(time.0.saturating_sub(self.origin.0))
     }
 
-    /// When all began and when it was over.
-    pub(super) fn edges(&self) -> [Timestamp; 2] {
-        [self.origin, end(self.machine())].map(|time| self.timestamp(time))
+    /// Whether samples tell how long threads were on CPUs.
+    pub(super) fn has_clock(&self) -> bool {
+        self.roles.iter().any(|role| matches!(role, Role::Sampled(sampling) if sampling.period > 0))
+    }
+
+    /// When all began.
+    pub(super) fn origin(&self) -> Nanos {
+        self.origin
+    }
+
+    /// When all was over.
+    pub(super) fn end(&self) -> Nanos {
+        self.end
+    }
+
+    /// For how many nanoseconds before and after a sample of the call tree what it tells of went on; sums of times and estimates are moments.
+    /// None where samples are of occurrences.
+    pub(super) fn around(&self, sample: &Sample, sampling: &Sampling) -> Option<[u64; 2]> {
+        if sampling.is_time {
+            return Some([0, duration(self.machine(), sample).unwrap_or(0)]);
+        }
+        let periods = sampling.period.saturating_mul(sample.value.max(1).unsigned_abs());
+        (periods > 0).then_some([periods, periods])
     }
 }
 

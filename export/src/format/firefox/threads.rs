@@ -1,5 +1,6 @@
 //! Threads of a plan in, their samples, allocations, spans and markers in a profile out.
 
+use collector_common::ids::Nanos;
 use collector_common::intern::{StackId, StringId};
 use collector_common::record::{Sample, Span};
 use fxprof_processed_profile::{
@@ -14,6 +15,9 @@ use super::roles::{Role, Sampling};
 use super::spans::Spans;
 use crate::format::duration::duration;
 use crate::table::Table;
+
+/// What the crate is given for the address of an allocation, which is not written.
+const NO_ADDRESS: u64 = 0;
 
 /// A profile that some threads are filled in.
 pub(super) struct Threads<'a> {
@@ -57,7 +61,7 @@ impl<'a> Threads<'a> {
 
     /// With nothing in threads but a sample each, whose weight is the thread's position in the plan.
     pub(super) fn into_numbered(mut self) -> fxprof::Profile {
-        let [start, _] = self.plan.edges();
+        let start = self.plan.timestamp(self.plan.origin());
         for (&thread, number) in self.handles.iter().zip(0..) {
             self.out.add_sample(thread, start, None, CpuDelta::ZERO, number);
         }
@@ -76,13 +80,20 @@ impl<'a> Threads<'a> {
             stacks: Table::default(),
             weights: Weights::default(),
             lines: Lines::default(),
+            last: None,
         };
+        if thread == 0 {
+            self.add_nothing(handle, plan.origin());
+        }
         for own in plan.samples(planned) {
             let Some(sample) = plan.machine().samples().get(own.at as usize) else { continue };
             if plan.tracks.of_thread(sample.thread) == own.track {
                 self.name(&mut open, &sample);
             }
-            self.add_sample(&mut open, &sample, u64::from(own.at) + 1);
+            self.add_sample(&mut open, &sample);
+        }
+        if open.last.is_some_and(|last| last.stack.is_some() || thread == 0 && last.until < plan.end()) {
+            self.add_end(&open);
         }
         if let Some(lines) = self.lines.get_mut(thread) {
             open.lines.add_files(|path| self.out.intern_frame(handle, path));
@@ -96,11 +107,57 @@ impl<'a> Threads<'a> {
             self.note(handle, start, "process", plan.told_of_process(planned));
         }
         if thread == 0 {
-            let edges = plan.edges();
-            for time in edges {
-                self.out.add_sample(handle, time, None, CpuDelta::ZERO, 0);
+            self.add_nothing(handle, plan.end());
+            self.note(handle, plan.timestamp(plan.origin()), "recording", plan.told());
+        }
+    }
+
+    /// Adds a sample of no stack: what was sampled before is over.
+    fn add_nothing(&mut self, thread: ThreadHandle, time: Nanos) {
+        self.out.add_sample(thread, self.plan.timestamp(time), None, CpuDelta::ZERO, 0);
+    }
+
+    /// Adds the last time's stack where it ends: what is drawn above a thread's name has a sample from half the way to the one before until half
+    /// the way to the next.
+    fn add_last(&mut self, thread: &Open) {
+        if let Some(Last { until, stack: Some(stack) }) = thread.last {
+            let time = self.plan.timestamp(until);
+            self.out.add_sample(thread.handle, time, Some(stack), CpuDelta::ZERO, 0);
+        }
+    }
+
+    /// Tells that what was sampled last is over.
+    fn add_end(&mut self, thread: &Open) {
+        self.add_last(thread);
+        if let Some(last) = thread.last {
+            self.add_nothing(thread.handle, last.until);
+        }
+    }
+
+    /// Tells that there was nothing between two samples. What shows them in time has each last until the next, but those of a clock are taken
+    /// to last for the periods that they stand for, on both sides, and times are known.
+    fn add_break(
+        &mut self,
+        thread: &mut Open,
+        sample: &Sample,
+        sampling: &Sampling,
+        stack: Option<StackHandle>,
+    ) {
+        let Some([before, after]) = self.plan.around(sample, sampling) else { return };
+        let began = Nanos(sample.time.0.saturating_sub(before));
+        match thread.last {
+            Some(last) if began > last.until => {
+                self.add_end(thread);
+                self.add_nothing(thread.handle, began);
             }
-            self.note(handle, edges[0], "recording", plan.told());
+            Some(last) if began == last.until => self.add_last(thread),
+            None if began > self.plan.origin() => self.add_nothing(thread.handle, began),
+            _ => {}
+        }
+        let until = Nanos(sample.time.0.saturating_add(after));
+        if thread.last.is_none_or(|last| last.until <= until) {
+            let stack = stack.filter(|_| sampling.is_time && after > 0);
+            thread.last = Some(Last { until, stack });
         }
     }
 
@@ -124,8 +181,7 @@ impl<'a> Threads<'a> {
         thread.name = Some(name);
     }
 
-    /// Adds a sample; its number stands for the address that an allocation would have.
-    fn add_sample(&mut self, thread: &mut Open, sample: &Sample, number: u64) {
+    fn add_sample(&mut self, thread: &mut Open, sample: &Sample) {
         let time = self.plan.timestamp(sample.time);
         let known = thread.stacks.get(&sample.stack).copied();
         let stack = known.unwrap_or_else(|| {
@@ -138,13 +194,14 @@ impl<'a> Threads<'a> {
                 let count = sample.value.max(0).unsigned_abs();
                 let on_cpu = CpuDelta::from_nanos(count.saturating_mul(sampling.period));
                 let weight = thread.weights.weight(&sampling, sample);
+                self.add_break(thread, sample, &sampling, stack);
                 self.out.add_sample(thread.handle, time, stack, on_cpu, weight);
                 if sampling.is_time {
                     self.out.set_thread_samples_weight_type(thread.handle, WeightType::TracingMs);
                 }
             }
             Role::Allocated => {
-                self.out.add_allocation_sample(thread.handle, time, stack, number, sample.value);
+                self.out.add_allocation_sample(thread.handle, time, stack, NO_ADDRESS, sample.value);
             }
             Role::Marked => {}
         }
@@ -198,14 +255,9 @@ impl<'a> Threads<'a> {
 
 /// The frame of a thread, with its line.
 fn frame_of(out: &mut fxprof::Profile, thread: &mut Open, told: &frames::Told) -> FrameHandle {
-    let frames::Told { info, named, line, file } = told;
-    let named = named.as_ref().map(|named| out.intern_frame(thread.handle, named.clone()));
-    if let Some(named) = named {
-        // What it is called by has a line of its own, which is told where it is on a stack.
-        thread.lines.add(named, None, None, file.as_ref());
-    }
-    let own = out.intern_frame(thread.handle, info.clone());
-    thread.lines.add(own, named, *line, file.as_ref());
+    let named = told.named.as_ref().map(|named| out.intern_frame(thread.handle, named.clone()));
+    let own = out.intern_frame(thread.handle, told.info.clone());
+    thread.lines.add(own, named, told);
     own
 }
 
@@ -217,6 +269,16 @@ struct Open {
     stacks: Table<StackId, Option<StackHandle>>,
     weights: Weights,
     lines: Lines,
+    last: Option<Last>,
+}
+
+/// What the samples of a thread told of last.
+#[derive(Clone, Copy)]
+struct Last {
+    /// When it was over.
+    until: Nanos,
+    /// Of a time.
+    stack: Option<StackHandle>,
 }
 
 /// Weights of a thread's samples, which are 32 bits in the crate: what is less than 1 of a weight waits for the stack's next sample,

@@ -3,7 +3,7 @@
 //! Times are from the first thing that is told of, which has its time of day. A process's threads have its start and end: their
 //! own are not recorded. A main thread is called after its process, as the format has it; another has the last of its names,
 //! with a marker wherever it was sampled under a new one. The attributes and the CPU of samples in the call tree have no place.
-//! Addresses of allocations are not recorded: numbers stand for them, so that none seems to be freed.
+//! Addresses of allocations are not recorded, so that there are none.
 //!
 //! The account of losses, and what else is told of the recording as a whole, are markers at its start; what is told of a process beside
 //! its name are markers at the start of its first thread.
@@ -12,7 +12,8 @@
 //! all. A thread that has nothing else is there, too.
 //!
 //! What is shown lasts from the first sample to the last. The first thread has two more, without a stack and a weight, so that
-//! this is all of the recording's time, and there is a thread even if nothing was recorded, without which nothing is shown.
+//! this is all of the recording's time, and there is a thread even if nothing was recorded, without which nothing is shown. Where a thread did
+//! not run, or wait, between two of its samples, there are such samples as well: each sample is shown until the next.
 //!
 //! The format has a tree of calls for each thread, and the crate holds all of a profile until it is written. So there is a profile for
 //! some threads after the other, which knows the others by name, and of which only these threads are written.
@@ -23,7 +24,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Deserialize;
 
-use super::parts;
+use super::parts::Parts;
 use super::plan::Plan;
 use super::threads::Threads;
 use crate::format::{ExportFormat, Holds, Part, Profile};
@@ -85,7 +86,8 @@ const LEVEL: u32 = 2;
 /// Writes profiles of threads until their stacks have so many steps.
 fn write(plan: &Plan<'_>, steps: usize, out: &mut impl Write) -> io::Result<()> {
     let whole = plan.whole()?;
-    parts::write_before_threads(&whole, out)?;
+    let has_clock = plan.has_clock();
+    Parts { profile: &whole, has_clock }.write_before_threads(out)?;
     let order = order(plan)?;
     let mut next = 0;
     let mut is_first = true;
@@ -101,9 +103,10 @@ fn write(plan: &Plan<'_>, steps: usize, out: &mut impl Write) -> io::Result<()> 
         let is_written = |position| (since..next).contains(&position) && order[position].is_some();
         let (profile, lines) = threads.into_profile();
         let lines = |position: usize| lines.get((*order.get(position)?)?);
-        parts::write_threads(&profile, is_written, &lines, &mut is_first, out)?;
+        let parts = Parts { profile: &profile, has_clock };
+        parts.write_threads(is_written, &lines, &mut is_first, out)?;
     }
-    parts::write_after_threads(&whole, out)
+    Parts { profile: &whole, has_clock }.write_after_threads(out)
 }
 
 /// A thread of a written profile.
@@ -121,7 +124,8 @@ struct Samples {
 /// in which a sample of each weighs that position.
 fn order(plan: &Plan<'_>) -> io::Result<Vec<Option<usize>>> {
     let mut json = b"[".to_vec();
-    parts::write_threads(&Threads::of(plan).into_numbered(), |_| true, &|_| None, &mut true, &mut json)?;
+    let parts = Parts { profile: &Threads::of(plan).into_numbered(), has_clock: plan.has_clock() };
+    parts.write_threads(|_| true, &|_| None, &mut true, &mut json)?;
     json.push(b']');
     let threads: Vec<Written> = serde_json::from_slice(&json)?;
     Ok(threads.iter().map(|thread| thread.samples.weight.first().copied()).collect())
@@ -199,6 +203,13 @@ mod tests {
         let threads = all["threads"].as_array_mut().unwrap();
         threads.retain(|thread| thread["pid"] != "4294967295");
         assert_eq!(threads.len(), 6);
+        for thread in threads {
+            if let Some(allocations) = thread.get_mut("nativeAllocations").and_then(Value::as_object_mut) {
+                for column in ["memoryAddress", "threadId"] {
+                    allocations.remove(column).unwrap();
+                }
+            }
+        }
         for part in ["threads", "libs", "meta"] {
             assert_eq!(parts[part], all[part], "{part}");
         }

@@ -70,7 +70,10 @@ fn read(file: &Value) -> Told {
     told.add(Fact::Kernel, text(&meta["oscpu"]).strip_suffix(" x86_64").unwrap());
     told.add(Fact::Period, format!("cpu {}", nanoseconds(&meta["interval"])));
     for library in list(&file["libs"]) {
-        told.add(Fact::BuildId, format!("{} {}", text(&library["path"]), text(&library["codeId"])));
+        // The kernel's is not known.
+        if let Some(build_id) = library["codeId"].as_str() {
+            told.add(Fact::BuildId, format!("{} {build_id}", text(&library["path"])));
+        }
     }
     for thread in list(&file["threads"]) {
         let thread = Thread::of(file, thread);
