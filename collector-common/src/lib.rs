@@ -10,6 +10,7 @@
 //! - [`intern`]: strings and call stacks stored once.
 //! - [`track`]: which process, and which mapping of it, was behind an address at a time.
 //! - [`record`]: the universal record layer, [`record::ExportMachine`]; exporters see only this.
+//! - [`remedy`]: what helps with files that can't be read.
 //! - [`sharing`]: state that closures share.
 //! - [`loss`]: the ledger in which every lost sample has a cause.
 //!
@@ -36,6 +37,8 @@ pub mod payload;
 pub mod perf;
 #[cfg(feature = "std")]
 pub mod record;
+#[cfg(feature = "std")]
+pub mod remedy;
 #[cfg(feature = "std")]
 pub mod sharing;
 #[cfg(feature = "std")]

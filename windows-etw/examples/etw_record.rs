@@ -235,7 +235,7 @@ mod platform {
     }
 
     pub(super) fn record(plan: &Plan, seconds: u64, file: Option<&str>, how: How<'_>) -> Result<(), Failure> {
-        console::watch()?;
+        console::watch(|| {})?;
         let target = match file {
             None => Target::Live,
             Some(file) if how.is_both => Target::LiveAndFile(file.into()),

@@ -99,7 +99,8 @@ pub struct Extended<'a> {
     pub event_key: Option<u64>,
     /// The container that it happened in (`EVENT_HEADER_EXT_TYPE_CONTAINER_ID`), as it was written.
     pub container: Option<&'a [u8]>,
-    /// Of files: events of the kernel may have been lost on its CPU just before it. It is the first of a buffer with such events that says so.
+    /// Of files: events of the kernel may have been lost on its CPU just before it. It is the first of a buffer with such events that says so, or is
+    /// behind one that does and has none.
     pub is_after_loss: bool,
 }
 

@@ -41,7 +41,8 @@ pub enum SpecError {
     },
     /// Between path and filter, a space is missing.
     #[error(
-        "a space and a slash begin the filter of an event with a path: uprobe:/usr/lib/x.so:func /common_pid == 1/"
+        "no file's path ends with a slash, and the filter of an event with one begins with a space and a slash: uprobe:/usr/lib/x.so:func \
+         /common_pid == 1/"
     )]
     PathWithoutSpace,
     /// Something follows a quoted name that is no filter.
@@ -51,7 +52,7 @@ pub enum SpecError {
         rest: String,
     },
     /// The filter can't be read.
-    #[error("the filter of `{name}`: {error}")]
+    #[error("{name}: {error}")]
     Filter {
         /// The event's name.
         name: String,

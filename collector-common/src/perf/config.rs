@@ -139,8 +139,9 @@ pub struct ParseConfig {
     pub sample_type: SampleType,
     /// What comes with a counter's value.
     pub read_format: ReadFormat,
-    /// Decides what is beside the branch stack. The counts of branches are a matter of the whole group: a member of a
-    /// group whose leader has [`BranchSampleType::COUNTERS`] gets them as well.
+    /// Decides what is beside the branch stack. The counts of branches are a matter of the whole group: all members of a
+    /// group of which one has [`BranchSampleType::COUNTERS`] get them, which a `perf.data` is read by
+    /// ([`file`](super::file)).
     pub branch_sample_type: BranchSampleType,
     /// The registers in [`super::Sample::user_registers`], a bit each.
     pub sample_regs_user: u64,

@@ -31,10 +31,14 @@ impl Allocation {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
 pub struct Block {
-    /// Address of the kernel's `mm_struct` of the memory that it is in.
+    /// Address of the kernel's `mm_struct` of the memory that it is in. When that is gone, the kernel gives another process the place.
     pub memory: u64,
     /// Where it begins.
     pub address: u64,
+    /// Thread group id.
+    pub pid: u32,
+    /// Zero.
+    pub reserved: u32,
 }
 
 /// A program that a process executes, for what it allocates: another one of the same process has another memory.
@@ -47,6 +51,16 @@ pub struct Allocating {
     pub pid: u32,
     /// Zero.
     pub reserved: u32,
+}
+
+/// A program of which something is counted from now on.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct Counted {
+    /// Which one.
+    pub allocating: Allocating,
+    /// When that began, in nanoseconds of the monotonic clock: before its first block is recorded.
+    pub since: u64,
 }
 
 /// What a function of an allocator is like: a number that a program gets of each call.
@@ -73,10 +87,18 @@ impl AllocatorCall {
     pub const REALLOCATES_IN_HEAP: u64 = 8;
     /// `mi_heap_recalloc(heap, block, count, size)`
     pub const REALLOCATES_MANY_IN_HEAP: u64 = 9;
+    /// `mi_heap_malloc(heap, size)`
+    pub const ALLOCATES_IN_HEAP: u64 = 10;
     /// The bits of those.
     pub const SHAPE: u64 = 15;
     /// It may call others of them.
     pub const NESTS: u64 = 16;
+    /// It gives nothing for what it is asked wrongly, as for an alignment that is no power of two.
+    pub const REFUSES: u64 = 32;
+    /// It throws an exception where it has nothing to give. None gets past a trapped return: the program would be ended by it.
+    pub const THROWS: u64 = 64;
+    /// The bits above are MiB, so many as this machine has: more is not given.
+    pub const MOST_SHIFT: u32 = 8;
 }
 
 /// What is counted of one program on one CPU.

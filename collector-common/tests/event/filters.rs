@@ -254,7 +254,13 @@ fn what_cannot_be_read_is_shown_at_its_place() {
         ("stack[-1] == 1", 7, "an element's number is not negative: the first is 0"),
         ("stack[1 == 1", 9, "`]` was expected behind the element's number"),
         ("stack[1]", 9, "a comparison was expected behind the field's name"),
-        ("prev_pid = 1", 10, "a comparison is `==`"),
+        ("prev_pid = 1", 10, "`=` means nothing here; did you mean `==`?"),
+        ("prev_pid => 1", 10, "`=>` means nothing here; did you mean `>=`?"),
+        ("prev_pid =< 1", 10, "`=<` means nothing here; did you mean `<=`?"),
+        ("prev_pid <> 1", 10, "`<>` means nothing here; did you mean `!=`?"),
+        ("prev_pid === 1", 12, "`=` means nothing here; did you mean `==`?"),
+        ("comm =~ 'x'", 6, "`=~` means nothing here; did you mean `~`?"),
+        ("prev_pid == 1 | prev_pid == 2", 15, "`|` means nothing here; did you mean `||`?"),
         ("prev_pid == ", 13, "a number, or text in quotes, was expected"),
         ("comm == rust", 9, "a number or text was expected; write text in quotes: 'rust'"),
         ("prev_pid == 1 prev_pid == 2", 15, "`and`, `or` or the end was expected"),
@@ -262,6 +268,7 @@ fn what_cannot_be_read_is_shown_at_its_place() {
         ("prev_pid == 1)", 14, "there is no parenthesis to close"),
         ("comm == 'rust", 9, "the quote is not closed"),
         ("comm == 'ü' and $", 17, "`$` means nothing here"),
+        ("\u{1b}[31m == 1", 1, r"`\u{1b}` means nothing here"),
         ("flags & -1", 9, "a mask is not negative"),
         ("flags & 'a'", 9, "an integer was expected"),
         ("comm ~ 5", 8, "text in quotes was expected"),
@@ -275,11 +282,35 @@ fn what_cannot_be_read_is_shown_at_its_place() {
         let error = filter::parse(text).unwrap_err();
         assert_eq!((error.message(), error.column()), (message, column), "{text}");
     }
-    let error = filter::parse("comm == 'ü' and $").unwrap_err();
+}
+
+/// However many lines the text has, and however long it is.
+#[test]
+fn what_is_wrong_is_one_line() {
+    let told = |text: &str| filter::parse(text).unwrap_err().to_string();
     assert_eq!(
-        error.to_string(),
-        "`$` means nothing here (column 17)\n  comm == 'ü' and $\n                  ^"
+        told("comm == 'ü' and $x"),
+        "the filter `comm == 'ü' and $x`, at column 17, before `$x`: `$` means nothing here"
     );
+    assert_eq!(
+        told("prev_pid => 1"),
+        "the filter `prev_pid => 1`, at column 10, before `=> 1`: `=>` means nothing here; did you mean `>=`?"
+    );
+    assert_eq!(
+        told("prev_pid =="),
+        "the filter `prev_pid ==`, at column 12, its end: a number, or text in quotes, was expected"
+    );
+    assert_eq!(told(" \n"), "the filter is empty: the name of a field was expected");
+    assert_eq!(
+        told("a == 1\nand\tb = 2\r"),
+        "the filter `a == 1 and b = 2 `, at column 14, before `= 2`: `=` means nothing here; did you mean `==`?"
+    );
+    let long = format!("{}$ {}", "pid == 1 or ".repeat(40), "z".repeat(1000));
+    let error = told(&long);
+    assert!(
+        error.starts_with("the filter `pid == 1 or ") && error.contains("...`, at column 481, before `$ zzz")
+    );
+    assert!(error.len() < 300 && error.ends_with("zzz...`: `$` means nothing here"), "{error}");
 }
 
 #[test]

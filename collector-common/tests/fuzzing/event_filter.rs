@@ -18,6 +18,7 @@ pub(crate) fn run(input: &[u8]) {
         Err(error) => {
             assert!(columns.contains(&error.column()), "{error}");
             assert!(!error.message().is_empty());
+            assert!(!error.to_string().contains(char::is_control), "{error:?}");
             return;
         }
     };

@@ -61,6 +61,7 @@ fn use_file<R: Read>(mut file: FileReader<R>) -> (usize, bool) {
         }
     }
     use_features(file.features());
+    use_branch_counters(&file);
     (count, is_stream)
 }
 
@@ -113,6 +114,15 @@ fn use_user_record(record: &FileRecord<'_>) {
     let mut twice = Vec::new();
     again.parse_user(order).write(order, &mut twice).expect("it is as long as it was");
     assert_eq!(written, twice);
+}
+
+/// Counts of branches have an event each, whatever the file says of groups and PMUs.
+fn use_branch_counters<R: Read>(file: &FileReader<R>) {
+    for event in 0..file.events().len().min(4) {
+        let Some(counters) = file.branch_counters(event) else { continue };
+        assert!(counters.events().iter().all(|event| *event < file.events().len()));
+        assert_eq!(counters.counts(u64::MAX).count(), counters.events().len());
+    }
 }
 
 /// Decodes each feature.

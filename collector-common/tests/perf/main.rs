@@ -2,10 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "a failed step of a test should stop it")]
 
 mod attr;
+mod branch_counters;
+mod each_kind;
 mod files;
 mod known;
 mod layout;
 mod ordered;
+mod peer_faults;
+mod peer_records;
 mod peers;
 mod recorded;
 mod report;

@@ -80,8 +80,18 @@ pub(crate) fn record(to: &Path, options: &[&str], script: &str) -> Result<(), St
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 
+/// A program of `programs`.
+fn compiled(name: &str) -> PathBuf {
+    let source =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/perf/programs").join(name).with_extension("c");
+    let program = folder().join(name);
+    let cc = Command::new("cc").args(["-Wall", "-Werror", "-o"]).args([&program, &source]).output().unwrap();
+    assert!(cc.status.success(), "{}", String::from_utf8_lossy(&cc.stderr));
+    program
+}
+
 /// What `perf report -D` prints.
-fn report_of(file: &Path) -> Vec<report::Printed> {
+pub(crate) fn report_of(file: &Path) -> Vec<report::Printed> {
     printed_by(Command::new("perf").args(["report", "-D", "-i"]).arg(file))
 }
 
@@ -181,7 +191,12 @@ fn compare_recording_of(script: &str, name: &str, options: &[&str], expected: &[
     compare_file(name, &path, &report_of(&path), expected)
 }
 
-fn compare_file(name: &str, path: &Path, printed: &[report::Printed], expected: &[RecordKind]) -> SampleType {
+pub(crate) fn compare_file(
+    name: &str,
+    path: &Path,
+    printed: &[report::Printed],
+    expected: &[RecordKind],
+) -> SampleType {
     let (counts, types) = compare(name, || open(path), printed);
     for kind in expected {
         assert!(counts.contains_key(kind), "{name} has no {kind:?}: {counts:?}");
@@ -226,6 +241,10 @@ fn each_record_is_what_perf_says_it_is() {
     if !can_record() {
         return;
     }
+    let loads = compiled("loads");
+    let loads = format!("{} 3; {WORKLOAD}", loads.display());
+    let whole_machine = ["-a", "-e", "cpu-clock"];
+    compare_recording_of(&loads, "programs", &whole_machine, &[Kind::KSYMBOL, Kind::BPF_EVENT]);
     let tasks = [Kind::COMM, Kind::FORK, Kind::EXIT, Kind::MMAP, Kind::MMAP2, Kind::SAMPLE];
     compare_recording("frame pointers", &["-e", "cpu-clock", "-F", "1999", "-g"], &tasks);
     let dwarf = ["-e", "cpu-clock", "-F", "997", "--call-graph", "dwarf,1024"];

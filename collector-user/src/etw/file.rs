@@ -24,6 +24,18 @@ impl ImportFormat for Etl {
         "Windows' .etl"
     }
 
+    fn endings(&self) -> &'static str {
+        ".etl"
+    }
+
+    fn signature(&self) -> &'static [u8] {
+        b""
+    }
+
+    fn mark(&self) -> &'static str {
+        "a buffer with the record EventTrace"
+    }
+
     /// By the record of the trace, with which every file begins.
     fn begins(&self, begin: &Begin<'_>) -> bool {
         EtlFile::open(Cursor::new(begin.bytes)).is_ok()
@@ -58,12 +70,19 @@ pub(super) fn taker(machine: ExportMachine, header: &TraceHeader, event_bytes: u
 }
 
 pub(super) fn unread(error: EtlError) -> ImportError {
+    let remedy = error.remedy();
     match error {
         EtlError::Io { source, .. } => ImportError::Read(source),
-        EtlError::NotEtl { .. } => {
-            ImportError::Malformed { format: "Windows' .etl", what: error.to_string() }
+        EtlError::Empty => ImportError::Empty,
+        EtlError::Cut { at, missing } => ImportError::Cut(format!(
+            "it ends at byte {at}, in its first buffer, at least {missing} bytes too early"
+        )),
+        EtlError::NotEtl { at, why } => {
+            ImportError::Malformed { format: "Windows' .etl", what: format!("at byte {at}, {why}") }
         }
-        EtlError::Changed | EtlError::Overlapping { .. } => ImportError::Unsupported(error.to_string()),
+        EtlError::Changed | EtlError::Overlapping { .. } => {
+            ImportError::Unsupported { what: error.to_string(), remedy }
+        }
     }
 }
 

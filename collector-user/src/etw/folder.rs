@@ -109,6 +109,15 @@ impl TraceFolder {
         )
     }
 
+    /// Has the folder stay if anything was written, for what was recorded did not become what it was to be. Out: the file of the first part, in it.
+    pub fn keep_written(&mut self) -> Option<PathBuf> {
+        let written = Some(self.path()).filter(|written| written.exists());
+        if written.is_some() {
+            self.keep();
+        }
+        written
+    }
+
     /// Has the folder stay, without the lock by which it would be known as one that was left.
     fn keep(&mut self) {
         self.folder.disable_cleanup(true);
@@ -294,6 +303,23 @@ mod tests {
             assert!(error.kept.exists());
             let _ = fs::remove_dir_all(&place);
         }
+    }
+
+    #[test]
+    fn what_did_not_become_its_outputs_is_kept_if_there_is_anything() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut empty = TraceFolder::make_in(parent.path()).unwrap();
+        assert_eq!(empty.keep_written(), None);
+        drop(empty);
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
+        let mut folder = TraceFolder::make_in(parent.path()).unwrap();
+        fs::write(folder.path(), "events").unwrap();
+        let kept = folder.keep_written().unwrap();
+        drop(folder);
+        assert_eq!(fs::read_to_string(&kept).unwrap(), "events");
+        // The next recording there leaves it alone.
+        assert!(TraceFolder::make_in(parent.path()).unwrap().remove_abandoned().is_empty());
+        assert!(kept.exists());
     }
 
     #[test]

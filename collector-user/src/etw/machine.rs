@@ -13,6 +13,7 @@ use collector_common::record::{
 use export::import::Imported;
 use export::symbolize::Symbols;
 use windows_etw::decode::state::{Lives, NtPaths, Stacks};
+use windows_etw::plan::AliveProcess;
 use windows_etw::record::PointerSize;
 
 use super::events::Events;
@@ -54,6 +55,7 @@ pub(super) struct Build {
     pub(super) paths: NtPaths,
     pub(super) files: Files,
     pub(super) lives: Lives,
+    pub(super) there: Vec<AliveProcess>,
     pub(super) threads: Threads,
     pub(super) methods: Methods,
     pub(super) modules: Modules,
@@ -80,7 +82,7 @@ impl Build {
         if self.keeps_events {
             self.events.add_to(&mut self.machine, &self.kinds);
         }
-        let processes = Processes::add(&mut self.machine, self.lives.processes(), &self.times);
+        let processes = Processes::add(&mut self.machine, self.lives.processes(), &self.times, &self.there);
         let mut world = World {
             kernel: match self.trace.pointer_size {
                 PointerSize::Bits32 => 1 << 31,
@@ -241,7 +243,8 @@ impl World {
             self.room = self.room.saturating_add(FRAMES[1]);
         }
         let KnownThread { thread, process, .. } = self.thread(all, row.whose, row.at);
-        let mut stack = self.stack(all, process, row.stack);
+        let space = row.space.map(|pid| self.processes.at(&mut all.machine, pid, row.at).process);
+        let mut stack = self.stack(all, space.unwrap_or(process), row.stack);
         if row.is_sample() && all.kinds.of_calls() == Some(row.kind) {
             stack = self.within_call(all, process, stack, row.attributes);
         }

@@ -63,8 +63,8 @@ pub use taker::Taker;
 pub use trace::Trace;
 #[cfg(windows)]
 pub use written::{
-    WrittenError, ask_at_end, family, is_gone, open_written, stop_abandoned_kernel_logger, unanswered,
-    volumes,
+    Written, WrittenError, ask_at_end, family, is_gone, open_written, stop_abandoned_kernel_logger,
+    unanswered, volumes,
 };
 
 use crate::longest_name::name;

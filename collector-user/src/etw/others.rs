@@ -56,12 +56,10 @@ impl Others {
         match event {
             KernelEvent::ProcessStart(process) => {
                 let pid = process.pid.0;
-                if self.known.contains(&pid) {
-                    // Another had the number, and made what was made by it up to now.
-                    self.children.remove(&pid);
-                    if !self.started.contains(&pid) {
-                        self.meant.remove(&pid);
-                    }
+                // Another had the number, and made what was made by it up to now, be it one that ended before the recording.
+                self.children.remove(&pid);
+                if self.known.contains(&pid) && !self.started.contains(&pid) {
+                    self.meant.remove(&pid);
                 }
                 self.add(process);
             }
@@ -173,6 +171,20 @@ mod tests {
         take(&mut others, PROCESS, START, [8, 4]);
         take(&mut others, PROCESS, START, [11, 8]);
         assert_eq!(are(&others, &all), [4, 8, 11]);
+    }
+
+    #[test]
+    fn those_whose_makers_number_is_used_again_are_not_of_that_one() {
+        let mut others = Others::than(&[Asked::Started(Pid(5000))], None).unwrap();
+        for numbers in [[100, 5000], [120, 100], [90, 4], [91, 77]] {
+            take(&mut others, PROCESS, THERE, numbers);
+        }
+        // The last one of that number may be meant, but not what was there before it.
+        take(&mut others, PROCESS, START, [5000, 90]);
+        take(&mut others, PROCESS, START, [77, 5000]);
+        assert_eq!(are(&others, &[91, 77, 5000]), [91]);
+        take(&mut others, PROCESS, THERE, [77, 5000]);
+        assert_eq!(are(&others, &[91, 77]), [91]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use collector_common::ids::Nanos;
+use collector_common::ids::{Nanos, Pid};
 use collector_common::intern::{Seeded, StackId};
 use collector_common::record::{
     AttributeListId, EventKindId, EventRecord, EventRecordId, EventRecords, Sample, SampleKindId, Samples,
@@ -21,6 +21,8 @@ pub(super) struct Row {
     /// When it was told of; of a time that was spent, when that ended.
     pub(super) at: Nanos,
     pub(super) whose: Whose,
+    /// Whose addresses the user's half of the stack has, where that is another process.
+    pub(super) space: Option<Pid>,
     /// As the trace's stacks are numbered.
     pub(super) stack: StackId,
     pub(super) cpu: u16,
@@ -35,8 +37,9 @@ pub(super) struct Row {
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     rows: Samples,
-    whose: Vec<Whose>,
-    numbers: HashMap<Whose, ThreadId, Seeded>,
+    /// Of whom a row is, and its stack.
+    whose: Vec<(Whose, Option<Pid>)>,
+    numbers: HashMap<(Whose, Option<Pid>), ThreadId, Seeded>,
     events: EventRecords,
     /// Blocks that were given back: a bit for each position.
     freed: Vec<u64>,
@@ -69,9 +72,10 @@ impl Pending {
     /// Adds one. Out: its position; none where there was no room for it.
     pub(super) fn push(&mut self, row: &Row) -> Option<usize> {
         let next = ThreadId(self.whose.len() as u32);
-        let thread = *self.numbers.entry(row.whose).or_insert(next);
+        let whose = (row.whose, row.space);
+        let thread = *self.numbers.entry(whose).or_insert(next);
         if thread == next {
-            self.whose.push(row.whose);
+            self.whose.push(whose);
         }
         let &Row { at: time, stack, cpu, kind, value, attributes, .. } = row;
         let pushed = self.rows.push(&Sample { time, thread, stack, cpu, kind, value, attributes });
@@ -104,8 +108,8 @@ impl Pending {
     /// The one at a position below the length.
     pub(super) fn row(&self, index: usize) -> Option<Row> {
         let Sample { time: at, thread, stack, cpu, kind, value, attributes } = self.rows.get(index)?;
-        let whose = *self.whose.get(thread.0 as usize)?;
-        Some(Row { at, whose, stack, cpu, kind, value, attributes, event: self.rows.record(index) })
+        let (whose, space) = *self.whose.get(thread.0 as usize)?;
+        Some(Row { at, whose, space, stack, cpu, kind, value, attributes, event: self.rows.record(index) })
     }
 
     /// Tells why some could not be read back.
@@ -123,7 +127,7 @@ impl Row {
     /// Of nobody, and no sample.
     pub(super) fn at(at: Nanos) -> Self {
         let (whose, stack, attributes) = (Whose::default(), StackId::EMPTY, AttributeListId::NONE);
-        Self { at, whose, stack, cpu: 0, kind: kinds::NONE, value: 1, attributes, event: None }
+        Self { at, whose, space: None, stack, cpu: 0, kind: kinds::NONE, value: 1, attributes, event: None }
     }
 
     /// Whether it is a sample, and no event alone.
@@ -134,7 +138,7 @@ impl Row {
 
 #[cfg(test)]
 mod tests {
-    use collector_common::ids::{Pid, Tid};
+    use collector_common::ids::Tid;
 
     use super::*;
 
@@ -148,6 +152,7 @@ mod tests {
             cpu: (at % 7) as u16,
             kind: SampleKindId(3),
             whose: Whose { pid: Some(Pid(at as u32 % 5)), tid: Some(Tid(at as u32 % 50)) },
+            space: (at % 3 == 0).then_some(Pid(9)),
             ..Row::at(Nanos(at))
         };
         for at in 0..ROWS {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use collector_common::ids::{Nanos, Pid};
 use collector_common::record::{Exit, ExportMachine, ProcessId};
 use windows_etw::decode::state::ProcessLife;
+use windows_etw::plan::AliveProcess;
 
 use super::command_line::arguments;
 use super::name;
@@ -35,8 +36,13 @@ pub(super) struct Processes {
 }
 
 impl Processes {
-    /// Adds all lives.
-    pub(super) fn add(machine: &mut ExportMachine, lives: &[ProcessLife], times: &Times) -> Self {
+    /// Adds all lives. Of those that were there before the trace, `there` tells who is older than whom, as far as it is known.
+    pub(super) fn add(
+        machine: &mut ExportMachine,
+        lives: &[ProcessLife],
+        times: &Times,
+        there: &[AliveProcess],
+    ) -> Self {
         let mut processes = Self::default();
         let start = |life: &ProcessLife| life.start.map_or(Nanos(0), |start| times.at(start));
         for life in lives {
@@ -54,9 +60,18 @@ impl Processes {
                 machine.set_arguments(program, &arguments(kept), kept.len() < line.len());
             }
         }
+        let made: HashMap<Pid, u64> = there.iter().map(|it| (it.pid, it.made)).collect();
+        let is_older = |parent: Pid, child: Pid| match (made.get(&parent), made.get(&child)) {
+            (Some(parent), Some(child)) => parent <= child,
+            _ => true,
+        };
         for (life, process) in lives.iter().zip((0..).map(ProcessId)) {
-            let parent = processes.known(life.parent, start(life)).map(|found| found.process);
-            let parent = parent.filter(|parent| *parent != process && life.parent != IDLE);
+            let parent = processes.maker(life.parent, start(life)).filter(|parent| *parent != process);
+            let are_of_before =
+                |parent: &ProcessId| life.start.is_none() && machine.process(*parent).start == Nanos(0);
+            let parent = parent.filter(|parent| {
+                life.parent != IDLE && (!are_of_before(parent) || is_older(life.parent, life.pid))
+            });
             if let Some(own) = machine.process_mut(process) {
                 own.parent = parent;
                 own.exit = life.exit_status.map(|status| Exit::Code(status.cast_unsigned()));
@@ -80,6 +95,13 @@ impl Processes {
         let add = || machine.add_process(IDLE, "[unknown]", None, Nanos(0));
         let process = *self.unknown.get_or_insert_with(add);
         Found { process, from: Nanos(0), until: Nanos(u64::MAX) }
+    }
+
+    /// The process that had a number when it made another one: none that began later, for the number is also that of one that is long gone.
+    fn maker(&self, pid: Pid, at: Nanos) -> Option<ProcessId> {
+        let own = self.of_pid.get(&pid)?;
+        let behind = own.partition_point(|(start, _)| *start <= at);
+        own[..behind].last().map(|(_, process)| *process)
     }
 
     /// One that has ended may still be told of, and one that begins may be told of before.
@@ -136,7 +158,7 @@ mod tests {
             life(10, 8, "late.exe", Some(70), None),
         ];
         let mut machine = ExportMachine::default();
-        let mut processes = Processes::add(&mut machine, &lives, &times);
+        let mut processes = Processes::add(&mut machine, &lives, &times, &[]);
         let mut at = |pid, at| processes.at(&mut machine, Pid(pid), Nanos(at));
         let first = Found { process: ProcessId(0), from: Nanos(0), until: Nanos(60) };
         assert_eq!([0, 55].map(|time| at(8, time)), [first, first]);
@@ -150,5 +172,35 @@ mod tests {
         assert_eq!(machine.process(ProcessId(0)).exit, Some(Exit::Code(3)));
         let program = machine.program(machine.programs_of(ProcessId(0)).next().unwrap());
         assert_eq!(machine.arguments(program).collect::<Vec<_>>(), [r"c:\a b\first.exe", "x"]);
+    }
+
+    #[test]
+    fn nobody_is_made_by_one_that_is_younger() {
+        let kind = ClockKind::PerformanceCounter;
+        let clock = Clock { kind, frequency: 1_000_000_000, start_ticks: 0, start: FileTime(0) };
+        let times = Times::new(clock, None);
+        // Who made 100 and 110 is gone. One of their makers' numbers is used again meanwhile, the other one's was before.
+        let lives = [
+            life(100, 5000, "explorer.exe", None, None),
+            life(110, 60, "service.exe", None, None),
+            life(60, 4, "again.exe", None, None),
+            life(120, 100, "browser.exe", None, None),
+            life(5000, 4, "cmd.exe", Some(60), None),
+            life(130, 5000, "child.exe", Some(60), None),
+        ];
+        let parents = |there: &[(u32, u64)]| {
+            let there =
+                there.iter().map(|(pid, made)| AliveProcess { pid: Pid(*pid), parent: Pid(0), made: *made });
+            let mut machine = ExportMachine::default();
+            Processes::add(&mut machine, &lives, &times, &there.collect::<Vec<_>>());
+            let pid = |parent: Option<ProcessId>| parent.map(|id| machine.process(id).pid.0);
+            machine.processes().iter().map(|it| pid(it.parent)).collect::<Vec<_>>()
+        };
+        assert_eq!(parents(&[]), [None, Some(60), None, Some(100), None, Some(5000)]);
+        let there = [(60, 900), (110, 800), (100, 700), (120, 700)];
+        assert_eq!(parents(&there), [None, None, None, Some(100), None, Some(5000)]);
+        // Of whom it is not known which one is older, the number is believed.
+        assert_eq!(parents(&there[1..])[1], Some(60));
+        assert_eq!(parents(&there[..1])[1], Some(60));
     }
 }

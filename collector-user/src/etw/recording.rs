@@ -15,6 +15,7 @@ use collector_common::record::{ExportMachine, ModuleId, ProcessId, ProcessLife, 
 use export::import::{ImportError, Imported, checked};
 use export::symbolize::Symbols;
 use windows_etw::etl::EtlFile;
+use windows_etw::plan::AliveProcess;
 
 use super::counted::add_counted;
 use super::families::{Asked, Families, nobody_called};
@@ -27,6 +28,9 @@ use super::wanted::choose_main_kind;
 use crate::modules::tell_of_recent_images;
 use crate::spill::{self, spill_samples};
 use crate::stats::{GIVEN, Stats};
+
+/// What helps where the files are not of one recording.
+const RECORD_AGAIN: &str = "record it again";
 
 /// Images of .NET's runtimes.
 const RUNTIMES: [&str; 3] = ["coreclr.dll", "clr.dll", "mscorwks.dll"];
@@ -60,6 +64,8 @@ pub struct Asking {
     pub whose: Vec<Asked>,
     /// Of these the processes whose image is called so, in upper or lower case: those that they make are called otherwise, and are not kept.
     pub comm: Option<String>,
+    /// Processes that were there when it began: events tell who made them by a number, which may be a younger one's by then.
+    pub there: Vec<AliveProcess>,
     /// What paths of the kernel begin with, and what the same begins with for people: Windows does not write it into its files.
     pub volumes: Vec<(String, String)>,
     /// What raw events may take of memory; 0 keeps samples alone.
@@ -99,10 +105,12 @@ impl Recorded {
         let (mut files, lost): (Vec<_>, Vec<_>) =
             parts.into_iter().map(|RecordedPart { file, lost }| (file, lost)).unzip();
         let Some(header) = files.first().map(|file| file.header().clone()) else {
-            return Err(ImportError::Unsupported("a recording without a file".to_owned()));
+            let what = "a recording without a file".to_owned();
+            return Err(ImportError::Unsupported { what, remedy: RECORD_AGAIN });
         };
         if files.iter().any(|file| !is_one_clock(&file.header().clock, &header.clock)) {
-            return Err(ImportError::Unsupported("parts of a recording whose clocks differ".to_owned()));
+            let what = "parts of a recording whose clocks differ".to_owned();
+            return Err(ImportError::Unsupported { what, remedy: RECORD_AGAIN });
         }
         let mut machine = ExportMachine::default();
         spill_samples(&mut machine, Samples::LIMIT);
@@ -110,6 +118,7 @@ impl Recorded {
         taker.want(&asking.scenarios);
         taker.leave_out_shorter(asking.shortest);
         taker.keep_events_of(&asking.whose, asking.comm.as_deref());
+        taker.know_there(&asking.there);
         asking.volumes.iter().for_each(|(nt, dos)| taker.name_volume(nt, dos));
         let during = files.len();
         take_all(&mut files, during, &mut taker).map_err(|(_, error)| error)?;

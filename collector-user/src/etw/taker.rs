@@ -3,9 +3,7 @@
 use std::collections::VecDeque;
 
 use collector_common::ids::{Nanos, Tid};
-use collector_common::record::{
-    AttributeListId, EventKindId, EventRecordId, ExportMachine, SampleKindId, Unit,
-};
+use collector_common::record::{EventKindId, EventRecordId, ExportMachine, SampleKindId, Unit};
 use export::import::Imported;
 use windows_etw::decode::DecodeError;
 use windows_etw::decode::clr::{self, ClrEvent};
@@ -13,6 +11,7 @@ use windows_etw::decode::described::Schemas;
 use windows_etw::decode::kernel::{KernelEvent, META_DATA, ProfileInterval, STACK_WALK, SampledProfile};
 use windows_etw::decode::state::{Half, Joined, Lives, NtPaths, OwnStack, StackAt, StackLimits, Stacks};
 use windows_etw::decode::windows::WindowsEvent;
+use windows_etw::plan::AliveProcess;
 use windows_etw::record::EtwRecord;
 
 use super::counted::add_counted;
@@ -20,7 +19,7 @@ use super::drives::learn_drives;
 use super::events::Events;
 use super::families::Asked;
 use super::files::Files;
-use super::kinds::{self, Kinds};
+use super::kinds::Kinds;
 use super::machine::Build;
 use super::measured::{Fact, Measured, Sink, Time};
 use super::methods::Methods;
@@ -83,6 +82,8 @@ pub struct Taker {
     files: Files,
     measured: Measured,
     lives: Lives,
+    /// Those that were there when it began.
+    there: Vec<AliveProcess>,
     /// Whether the kernel's own events tell of processes, so that those of its manifest are not needed.
     has_lives: bool,
     threads: Threads,
@@ -127,6 +128,7 @@ impl Taker {
             files: Files::default(),
             measured: Measured::default(),
             lives: Lives::default(),
+            there: Vec::new(),
             has_lives: false,
             threads: Threads::default(),
             methods: Methods::default(),
@@ -176,6 +178,11 @@ impl Taker {
     /// none is kept with its fields, so that they take no room from those of others. To be said before any record is taken.
     pub fn keep_events_of(&mut self, asked: &[Asked], comm: Option<&str>) {
         self.others = Others::than(asked, comm);
+    }
+
+    /// Says who was there when the trace began, and since when: that number of a maker, which events tell, may have been another one's by then.
+    pub fn know_there(&mut self, there: &[AliveProcess]) {
+        there.clone_into(&mut self.there);
     }
 
     /// Says how often CPUs were sampled, in units of 100 ns, for samples of which the trace has not told it up to now.
@@ -266,6 +273,7 @@ impl Taker {
             paths: self.paths,
             files: self.files,
             lives: self.lives,
+            there: self.there,
             threads: self.threads,
             methods: self.methods,
             modules: self.modules,
@@ -479,11 +487,15 @@ impl Taker {
         let told = of.map(|(pid, tid)| Whose { pid: Some(pid), tid: Some(tid) });
         let told = told.filter(|told| whose.tid.is_none() && (whose.pid.is_none() || whose.pid == told.pid));
         let whose = told.unwrap_or(*whose);
-        let mut stack = self.raw.intern(kernel.as_ref(), user.as_ref());
+        // What is done to another process, as memory that it is given, is told with the stack of who does it.
+        let space = of.map(|(pid, _)| pid).filter(|pid| whose.pid.is_some_and(|own| own != *pid));
+        // A request is handed to a disk by a thread that may not be the one that made it.
+        let is_its = |tid: Tid| whose.pid.is_some() || whose.tid.is_none_or(|own| own == tid);
+        let [kernel, user] =
+            [kernel, user].map(|half| half.as_ref().filter(|_| of.is_none_or(|(_, tid)| is_its(tid))));
+        let mut stack = self.raw.intern(kernel, user);
         let has_stack = kernel.is_some() || user.is_some();
-        let attributes = AttributeListId::NONE;
-        let row =
-            Row { at: *at, whose, stack, cpu: *cpu, kind: kinds::NONE, value: 1, attributes, event: None };
+        let row = Row { whose, space, stack, cpu: *cpu, ..Row::at(*at) };
         match *what {
             What::Sample { kind, value, instruction } => {
                 if !has_stack {

@@ -1,5 +1,6 @@
 //! An event in, the process and thread that it is of out: as its header tells, else as its fields do. Those that come when a device is done,
-//! or of lists at a trace's beginning and end, have nobody in their header.
+//! or of lists at a trace's beginning and end, have nobody in their header. Of disks the fields come first where they tell a thread: a request may be
+//! handed to the device by another one, of the system or of an idle CPU, which is the one in the header then.
 
 use collector_common::ids::{Pid, Tid};
 use windows_etw::decode::kernel::KernelEvent;
@@ -15,6 +16,9 @@ pub(super) struct Whose {
 impl Whose {
     /// None where neither header nor fields tell.
     pub(super) fn of(record: &EtwRecord<'_>, event: Option<&KernelEvent<'_>>) -> Option<Self> {
+        if let Some(issuing) = event.and_then(issuing_thread) {
+            return Some(Self { pid: None, tid: Some(issuing) });
+        }
         if record.pid.is_some() || record.tid.is_some() {
             return Some(Self { pid: record.pid, tid: record.tid });
         }
@@ -23,14 +27,24 @@ impl Whose {
     }
 }
 
+/// The thread that made a request to a disk, which is told since Windows 8.
+fn issuing_thread(event: &KernelEvent<'_>) -> Option<Tid> {
+    use KernelEvent as E;
+    let tid = match event {
+        E::DiskRead(it) | E::DiskWrite(it) => it.tid,
+        E::DiskFlush(it) => it.tid,
+        E::DiskReadInit(it) | E::DiskWriteInit(it) | E::DiskFlushInit(it) => it.tid,
+        _ => None,
+    };
+    // That of idle CPUs makes none.
+    tid.filter(|tid| *tid != Tid(0))
+}
+
 fn by_fields(event: &KernelEvent<'_>) -> Whose {
     use KernelEvent as E;
     let of_process = |pid| Whose { pid: Some(pid), tid: None };
     let of_thread = |tid| Whose { pid: None, tid };
     match event {
-        E::DiskRead(it) | E::DiskWrite(it) => of_thread(it.tid),
-        E::DiskFlush(it) => of_thread(it.tid),
-        E::DiskReadInit(it) | E::DiskWriteInit(it) | E::DiskFlushInit(it) => of_thread(it.tid),
         E::FileRead(it) | E::FileWrite(it) => of_thread(it.tid),
         E::FileFlush(it) => of_thread(it.tid),
         E::HardFault(it) => of_thread(Some(it.tid)),

@@ -40,7 +40,7 @@ pub enum WrittenError {
         source: io::Error,
     },
     /// It is no trace.
-    #[error("what Windows wrote, {}, can't be read: {source}", path.display())]
+    #[error("what Windows wrote, {}, can't be read: {source}; {}", path.display(), source.remedy())]
     Unread {
         /// Its place.
         path: PathBuf,
@@ -49,16 +49,29 @@ pub enum WrittenError {
     },
 }
 
-/// Opens the files of sessions that were stopped, that with the clock first. `path` is that of [`Part::Main`].
+/// What sessions wrote.
+#[derive(Debug)]
+pub struct Written {
+    /// That with the clock first.
+    pub parts: Vec<RecordedPart<File>>,
+    /// Which parts can't be read, and why: a line each, for people.
+    pub unread: Vec<String>,
+}
+
+/// Opens the files of sessions that were stopped. `path` is that of [`Part::Main`]; `is_there` tells which of the places have a file of this recording.
 ///
 /// # Errors
-/// When one is not there, or is none that Windows writes.
-pub fn open_written(stopped: &Stopped, path: &Path) -> Result<Vec<RecordedPart<File>>, WrittenError> {
+/// When that of [`Part::Main`] is not there, or is none that Windows writes: without others the recording is what it has.
+pub fn open_written(
+    stopped: &Stopped,
+    path: &Path,
+    is_there: impl Fn(&Path) -> bool,
+) -> Result<Written, WrittenError> {
     let mut losses = stopped.losses.clone();
     losses.sort_by_key(|(part, _)| *part != Part::Main);
-    let open = |(part, told): (Part, Losses)| {
+    let open = |part: Part, told: Losses| {
         let path = part.file(path);
-        if !path.exists() {
+        if !is_there(&path) {
             return Err(WrittenError::Absent);
         }
         let file =
@@ -66,7 +79,21 @@ pub fn open_written(stopped: &Stopped, path: &Path) -> Result<Vec<RecordedPart<F
         let file = EtlFile::open(file).map_err(|source| WrittenError::Unread { path, source })?;
         Ok(RecordedPart { file, lost: Lost { events: told.events, buffers: told.file_buffers } })
     };
-    losses.into_iter().map(open).collect()
+    let mut written = Written { parts: Vec::new(), unread: Vec::new() };
+    for (part, told) in losses {
+        match open(part, told) {
+            Ok(opened) => written.parts.push(opened),
+            Err(error) if part == Part::Main => return Err(error),
+            Err(error) => {
+                let what = match part {
+                    Part::Heap => "blocks of heaps are",
+                    Part::Main | Part::Kernel => "what the kernel tells is",
+                };
+                written.unread.push(format!("{what} missing: {error}"));
+            }
+        }
+    }
+    Ok(written)
 }
 
 /// What the kernel calls drives, and the folder of Windows, with what people call them: for [`Asking::volumes`].
@@ -176,9 +203,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.etl");
         let stopped = Stopped { losses: vec![(Part::Main, Losses::default())], ..Stopped::default() };
-        assert!(matches!(open_written(&stopped, &path), Err(WrittenError::Absent)));
+        assert!(matches!(open_written(&stopped, &path, Path::exists), Err(WrittenError::Absent)));
         std::fs::write(&path, "no trace").unwrap();
-        let told = open_written(&stopped, &path).unwrap_err();
+        let told = open_written(&stopped, &path, Path::exists).unwrap_err();
         assert!(matches!(told, WrittenError::Unread { .. }) && told.to_string().contains("x.etl"), "{told}");
     }
 }

@@ -1,4 +1,4 @@
-//! Why a dump, or a part of it, can't be read.
+//! Why a dump, or a part of it, can't be read, and what to do about it.
 
 use std::io;
 
@@ -13,6 +13,8 @@ pub(super) enum DumpError {
     OtherFile,
     #[error("{what} at byte {at} should have {bytes} bytes, and there are fewer")]
     Short { what: &'static str, at: u64, bytes: u64 },
+    #[error("{what} at byte {at} should have {bytes} bytes, and it ends {missing} bytes too early")]
+    Cut { what: &'static str, at: u64, bytes: u64, missing: u64 },
     #[error("{what} at byte {at} has {count} entries, and {most} are the most that is read")]
     TooMany { what: &'static str, at: u64, count: u64, most: u64 },
     #[error("{what} at byte {at} is one more of texts that are longer together than the file, and not read")]
@@ -34,8 +36,22 @@ impl From<DumpError> for ImportError {
     fn from(error: DumpError) -> Self {
         match error {
             DumpError::Io(error) => Self::Read(error),
-            DumpError::OtherSystem(_) | DumpError::OtherProcessor(_) => Self::Unsupported(error.to_string()),
-            other => Self::Malformed { format: "minidump", what: other.to_string() },
+            DumpError::Cut { .. } => Self::Cut(error.to_string()),
+            DumpError::OtherSystem(_) => Self::Unsupported {
+                what: error.to_string(),
+                remedy: "read it with a debugger of that system, as LLDB or minidump-stackwalk",
+            },
+            DumpError::OtherProcessor(_) => {
+                Self::Unsupported { what: error.to_string(), remedy: "read it with WinDbg" }
+            }
+            DumpError::Missing(_) => Self::Unsupported {
+                what: error.to_string(),
+                remedy: "write it again with threads and memory, as `procdump -ma PID` does",
+            },
+            other @ (DumpError::OtherFile
+            | DumpError::Short { .. }
+            | DumpError::TooMany { .. }
+            | DumpError::Repeated { .. }) => Self::Malformed { format: "minidump", what: other.to_string() },
         }
     }
 }

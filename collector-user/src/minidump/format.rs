@@ -8,7 +8,7 @@ use export::import::{Begin, ImportError, ImportFormat, Imported, Input, checked}
 use super::error::DumpError;
 use super::images::DumpFiles;
 use super::machine::build;
-use super::source::Source;
+use super::source::{Places as _, Source};
 use super::streams::{SIGNATURE, Streams};
 
 /// The reader of minidumps.
@@ -36,6 +36,9 @@ impl Minidump {
         folder: Option<&Path>,
     ) -> Result<Dump, ImportError> {
         let source = Source::new(input)?;
+        if source.length() == 0 {
+            return Err(ImportError::Empty);
+        }
         let streams = Streams::read(&source)?;
         let (imported, files) = build(machine, &source, streams, folder);
         if let Some(error) = source.failure() {
@@ -52,6 +55,18 @@ impl ImportFormat for Minidump {
 
     fn description(&self) -> &'static str {
         "Windows' .dmp"
+    }
+
+    fn endings(&self) -> &'static str {
+        ".dmp .mdmp"
+    }
+
+    fn signature(&self) -> &'static [u8] {
+        SIGNATURE
+    }
+
+    fn mark(&self) -> &'static str {
+        "`MDMP`"
     }
 
     fn begins(&self, begin: &Begin<'_>) -> bool {

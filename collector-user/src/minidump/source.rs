@@ -49,8 +49,11 @@ impl<'a> Source<'a> {
     /// So many bytes at `offset`, of what is called `what`. Nothing is allocated for what the file does not have.
     pub(super) fn bytes(&self, offset: u64, bytes: u64, what: &'static str) -> Result<Vec<u8>, DumpError> {
         let short = || DumpError::Short { what, at: offset, bytes };
-        let end = offset.checked_add(bytes).filter(|end| *end <= self.length).ok_or_else(short)?;
-        let mut read = vec![0; usize::try_from(end - offset).map_err(|_| short())?];
+        let end = offset.checked_add(bytes).ok_or_else(short)?;
+        if let Some(missing) = end.checked_sub(self.length).filter(|missing| *missing > 0) {
+            return Err(DumpError::Cut { what, at: offset, bytes, missing });
+        }
+        let mut read = vec![0; usize::try_from(bytes).map_err(|_| short())?];
         match self.fill(offset, &mut read) {
             Some(()) => Ok(read),
             None => Err(self.failure().map_or_else(short, DumpError::Io)),

@@ -22,6 +22,8 @@ pub(crate) enum Shape {
     AllocatesAligned,
     /// `posix_memalign(out, alignment, size)`
     AllocatesInto,
+    /// `mi_heap_malloc(heap, size)`
+    AllocatesInHeap,
     /// `mi_heap_calloc(heap, count, size)`
     AllocatesManyInHeap,
     /// `realloc(block, size)`
@@ -63,9 +65,9 @@ const PREFIXES: [&str; 5] = ["", "je_", "_rjem_", "tc_", "mi_"];
 /// mimalloc's own names, without the prefix and the [`ENDINGS`], as `mimalloc.h` has them; and what those are like that have `heap_` in
 /// front, and are given a heap before all else.
 const OF_MIMALLOC: [(&str, Shape, Shape); 11] = [
-    ("malloc", Shape::Allocates, Shape::AllocatesAligned),
-    ("zalloc", Shape::Allocates, Shape::AllocatesAligned),
-    ("alloc_new", Shape::Allocates, Shape::AllocatesAligned),
+    ("malloc", Shape::Allocates, Shape::AllocatesInHeap),
+    ("zalloc", Shape::Allocates, Shape::AllocatesInHeap),
+    ("alloc_new", Shape::Allocates, Shape::AllocatesInHeap),
     ("calloc", Shape::AllocatesMany, Shape::AllocatesManyInHeap),
     ("mallocn", Shape::AllocatesMany, Shape::AllocatesManyInHeap),
     ("alloc_new_n", Shape::AllocatesMany, Shape::AllocatesManyInHeap),
@@ -112,6 +114,10 @@ pub(crate) struct AllocatorFunction {
     pub(crate) shape: Shape,
     /// Whether it calls another one of the file, or goes on as one.
     pub(crate) nests: bool,
+    /// Whether it gives nothing for an alignment that is none, however little is asked for.
+    pub(crate) refuses: bool,
+    /// Whether it throws an exception where it has nothing to give.
+    pub(crate) throws: bool,
 }
 
 /// Bytes of names and symbols that are read of a file, while others wait: a million symbols have as many.
@@ -136,6 +142,12 @@ pub(crate) fn functions_of(file: &File) -> Vec<AllocatorFunction> {
     }
     found.extend(functions().filter_map(|it| Some((shape_of_operator(it.name)?, it))));
     found.sort_by_key(|(shape, function)| (function.address, *shape));
+    // A function may have several names.
+    let named = |is_so: fn(&str) -> bool| -> BTreeSet<u64> {
+        let named = found.iter().filter(|(_, function)| is_so(function.name));
+        named.map(|(_, function)| function.address).collect()
+    };
+    let (refusing, throwing) = (named(takes_alignment), named(throws));
     found.dedup_by_key(|(_, function)| function.address);
     let begins: BTreeSet<u64> = found.iter().map(|(_, function)| function.address).collect();
     let linkage = Linkage::read(&bounded);
@@ -150,7 +162,8 @@ pub(crate) fn functions_of(file: &File) -> Vec<AllocatorFunction> {
                 || machine
                     .slots(code, function.address)
                     .any(|slot| linkage.behind_slot(slot).is_some_and(is_other));
-        Some(AllocatorFunction { offset, shape, nests })
+        let [refuses, throws] = [&refusing, &throwing].map(|them| them.contains(&function.address));
+        Some(AllocatorFunction { offset, shape, nests, refuses, throws })
     });
     told.collect()
 }
@@ -173,6 +186,17 @@ fn shape_of_mimalloc(name: &str) -> Option<Shape> {
     let shape = of_both.map(|&(_, shape, of_heap)| if in_heap { of_heap } else { shape });
     let alone = || OF_MIMALLOC_ALONE.iter().find(|(known, _)| !in_heap && *known == name);
     shape.or_else(|| alone().map(|(_, shape)| *shape))
+}
+
+/// Whether it says where the block is to lie. The operators of C++ have that from a type, which is right.
+fn takes_alignment(name: &str) -> bool {
+    name.contains("align") && !name.starts_with("_Z")
+}
+
+/// Whether it is an operator of C++, or does what one does.
+fn throws(name: &str) -> bool {
+    const BEGINS: [&str; 5] = ["_Znwm", "_Znam", "tc_new", "mi_new", "mi_heap_alloc_new"];
+    BEGINS.iter().any(|begin| name.starts_with(begin)) && !name.contains("nothrow")
 }
 
 fn shape_of_operator(name: &str) -> Option<Shape> {
@@ -207,7 +231,7 @@ mod tests {
             ("mi_reallocf", Some(Shape::Reallocates)),
             ("mi_recalloc_aligned_at", Some(Shape::ReallocatesMany)),
             ("mi_new_reallocn", Some(Shape::ReallocatesMany)),
-            ("mi_heap_zalloc", Some(Shape::AllocatesAligned)),
+            ("mi_heap_zalloc", Some(Shape::AllocatesInHeap)),
             ("mi_heap_alloc_new_n", Some(Shape::AllocatesManyInHeap)),
             ("mi_heap_rezalloc_aligned", Some(Shape::ReallocatesInHeap)),
             ("mi_heap_reallocn", Some(Shape::ReallocatesManyInHeap)),
@@ -227,6 +251,31 @@ mod tests {
         assert_eq!(shape_of_operator("tc_newarray_nothrow"), Some(Shape::Allocates));
         assert_eq!(shape_of_operator("tc_delete_sized_aligned"), Some(Shape::Frees));
         assert_eq!(shape_of_operator("_Znwj"), None);
+        for (name, is_so) in [
+            ("_Znwm", true),
+            ("_ZnamSt11align_val_t", true),
+            ("_ZnwmRKSt9nothrow_t", false),
+            ("tc_newarray", true),
+            ("tc_new_nothrow", false),
+            ("mi_new_realloc", true),
+            ("mi_new_aligned_nothrow", false),
+            ("mi_heap_alloc_new_n", true),
+            ("malloc", false),
+        ] {
+            assert_eq!(throws(name), is_so, "{name}");
+        }
+        for (name, takes) in [
+            ("memalign", true),
+            ("je_aligned_alloc", true),
+            ("posix_memalign", true),
+            ("mi_malloc_aligned_at", true),
+            ("mi_malloc_aligned_nothrow", true),
+            ("malloc", false),
+            ("mi_heap_malloc", false),
+            ("_ZnwmSt11align_val_t", false),
+        ] {
+            assert_eq!(takes_alignment(name), takes, "{name}");
+        }
     }
 
     #[test]

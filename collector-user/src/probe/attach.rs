@@ -13,6 +13,7 @@ use object::ReadRef as _;
 use super::definition::{Location, group};
 use super::elf::{Function, Image, Marker};
 use super::error::{FUNCTION, MARKER, ProbeError};
+use super::frames;
 use super::functions::{NoFunction, choose, is_part};
 use super::instructions::around;
 use super::kernel::{Functions, kernel_functions};
@@ -151,7 +152,7 @@ impl Probe {
                     ProbeError::NoProbes { probe, what, option, remedy: "use another kernel" }
                 })
             }
-            Err(source) => Err(TracefsError::File { path: file.into(), source }.into()),
+            Err(source) => Err(ProbeError::Control { probe: self.name.clone(), file, source }),
         }
     }
 
@@ -179,16 +180,30 @@ impl Probe {
                 return Err(ProbeError::NoCode { probe: self.name.clone(), within, address, remedy });
             };
             self.check_instruction(image, file, address)?;
-            self.check_beginning(image, path, address)?;
+            self.check_beginning(image, file, path, address)?;
             Ok(Location { place: format!("{word}:{at:#x}"), fetched: fetched.clone() })
         };
         addresses.into_iter().map(locate).collect()
     }
 
     /// Refuses a return of what is no function: the kernel puts an address of its own in place of the word that the stack pointer points to.
-    fn check_beginning(&self, image: &Image<'_>, path: &Path, place: u64) -> Result<(), ProbeError> {
-        let begins = |it: &Function<'_>| it.address == place && !is_part(it.name);
-        if self.moment == Moment::Entry || image.functions.iter().any(begins) {
+    fn check_beginning(
+        &self,
+        image: &Image<'_>,
+        file: &BoundedFile<File>,
+        path: &Path,
+        place: u64,
+    ) -> Result<(), ProbeError> {
+        if self.moment == Moment::Entry {
+            return Ok(());
+        }
+        let mut named = image.functions.iter().filter(|it| it.address == place).peekable();
+        let is_function = match named.peek() {
+            Some(_) => named.any(|it| !is_part(it.name)),
+            // As of a stripped file.
+            None => image.machine.is_some_and(|machine| frames::is_function(file, machine, place)),
+        };
+        if is_function {
             return Ok(());
         }
         Err(ProbeError::NoBeginning { probe: self.name.clone(), path: path.to_owned(), place })

@@ -7,7 +7,12 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::attach::MOST_LOCATIONS;
+use crate::source::remedy::remedy;
 use crate::tracefs::TracefsError;
+
+/// What the kernel says about a place, and not about the machine or the user.
+pub(super) const OF_THE_PLACE: [i32; 5] =
+    [libc::EINVAL, libc::EILSEQ, libc::ENOENT, libc::EOPNOTSUPP, libc::EADDRNOTAVAIL];
 
 /// What is looked for in a file.
 pub(super) const FUNCTION: &str = "function";
@@ -106,8 +111,8 @@ pub enum ProbeError {
     },
     /// A return is probed where no function begins.
     #[error(
-        "{probe}: no function of {} begins at {place:#x} by its symbols, and what lies on the stack elsewhere is no return address, \
-         which the kernel would take it for: name a function, or probe the place itself by uprobe:",
+        "{probe}: no function of {} begins at {place:#x} by its symbols or its unwind information, and what lies on the stack elsewhere \
+         is no return address, which the kernel would take it for: name a function, or probe the place itself by uprobe:",
         path.display()
     )]
     NoBeginning {
@@ -224,8 +229,25 @@ pub enum ProbeError {
         /// What to do instead.
         remedy: &'static str,
     },
+    /// The kernel's file of such probes can't be used.
+    #[error(
+        "{probe}: {file}, by which the kernel is told of probes, can't be used: {source}; {}",
+        remedy(source)
+    )]
+    Control {
+        /// The probe.
+        probe: String,
+        /// The file, in tracefs.
+        file: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
     /// The kernel refuses it.
-    #[error("{probe}: the kernel refuses `{definition}`: {}{source}", told.as_ref().map_or(String::new(), |told| format!("{told}: ")))]
+    #[error(
+        "{probe}: the kernel refuses `{definition}`: {}{source}; {}",
+        told.as_ref().map_or(String::new(), |told| format!("{told}: ")),
+        remedy_of_place(source)
+    )]
     Refused {
         /// The probe.
         probe: String,
@@ -244,7 +266,26 @@ pub enum ProbeError {
 impl ProbeError {
     /// Whether what was asked for is wrong, and not the machine.
     pub fn is_of_the_request(&self) -> bool {
-        !matches!(self, Self::NoProbes { .. } | Self::Refused { .. } | Self::Tracefs(_))
+        !matches!(
+            self,
+            Self::NoProbes { .. } | Self::Control { .. } | Self::Refused { .. } | Self::Tracefs(_)
+        )
+    }
+}
+
+/// What helps where the kernel refuses a probe: the reason may lie in the place.
+fn remedy_of_place(source: &io::Error) -> &'static str {
+    match source.raw_os_error() {
+        Some(libc::ENOENT | libc::ESTALE) => {
+            "the file is gone, as with its container: name one that is there"
+        }
+        Some(number) if OF_THE_PLACE.contains(&number) => {
+            "name another function or place: what the kernel's own probes run through, and some instructions, can't be probed"
+        }
+        Some(libc::EIO) => {
+            "its file system has no pages to put a probe into: copy the file to a disk, and run and name the copy"
+        }
+        _ => remedy(source),
     }
 }
 
@@ -265,5 +306,35 @@ fn such_as(names: &[String]) -> String {
         ", which its symbols or those of its debug package name".to_owned()
     } else {
         format!(", as {}", names.join(" or "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_refuses_has_a_remedy() {
+        let system = io::Error::from_raw_os_error;
+        let refused = |number| ProbeError::Refused {
+            probe: "uprobe:/bin/x:f".to_owned(),
+            definition: "p:g/f /bin/x:0x10".to_owned(),
+            told: None,
+            source: system(number),
+        };
+        for (number, helps) in [
+            (libc::EPERM, "`collector doctor` tells what else forbids it, as a kernel that is locked down"),
+            (libc::ENOENT, "the file is gone, as with its container"),
+            (libc::EINVAL, "name another function or place"),
+            (libc::EIO, "copy the file to a disk"),
+            (libc::ENOMEM, "end what takes memory"),
+        ] {
+            let says = refused(number).to_string();
+            assert!(says.starts_with("uprobe:/bin/x:f: ") && says.contains(helps), "{says}");
+        }
+        let probe = "kprobe:f".to_owned();
+        let says =
+            ProbeError::Control { probe, file: "kprobe_events", source: system(libc::EPERM) }.to_string();
+        assert!(says.contains("Operation not permitted") && says.contains("run it with sudo"), "{says}");
     }
 }

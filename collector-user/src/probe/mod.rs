@@ -40,6 +40,7 @@ mod attach;
 mod definition;
 mod elf;
 mod error;
+mod frames;
 mod functions;
 mod instructions;
 mod kernel;

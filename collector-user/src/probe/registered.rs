@@ -15,6 +15,7 @@ use collector_common::loss::LossCause;
 use super::ProbeError;
 use super::attach::USER;
 use super::definition::{Location, calls_at_once, event_name, line};
+use super::error::OF_THE_PLACE;
 use super::misses::{Misses, name_of};
 use super::spec::{Moment, Probe};
 use crate::tracefs::Tracefs;
@@ -54,8 +55,7 @@ impl Registered {
         called: &str,
         locations: &[Location],
     ) -> Result<Self, ProbeError> {
-        let failed =
-            |source| ProbeError::Tracefs(crate::tracefs::TracefsError::File { path: file.into(), source });
+        let failed = |source| ProbeError::Control { probe: probe.name.clone(), file, source };
         let control = tracefs.open_control(file).map_err(failed)?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let group = format!("{PREFIX}{}_{}_{number}", pid_namespace(), process::id());
@@ -195,9 +195,6 @@ fn define_each(
     locations: &[Location],
     mut define: impl FnMut(&Location) -> io::Result<()>,
 ) -> Result<Vec<&str>, (&Location, io::Error)> {
-    /// What the kernel says about a place, and not about the machine or the user.
-    const OF_THE_PLACE: [i32; 5] =
-        [libc::EINVAL, libc::EILSEQ, libc::ENOENT, libc::EOPNOTSUPP, libc::EADDRNOTAVAIL];
     let mut refused = Vec::new();
     let mut first = None;
     for location in locations {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use collector_common::event::{Context, Event, EventErrors, EventFormat};
 use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::loss::LossCause;
-use collector_common::record::{EventFacts, EventKind, EventKindId, ExportMachine, SampleKindId};
+use collector_common::record::{
+    EventFacts, EventKind, EventKindId, ExportMachine, SampleKind, SampleKindId, Unit,
+};
 use collector_common::wire::SampleHeader;
 
 use super::state::Recorder;
@@ -19,6 +21,9 @@ const _: () = assert!(MOST_EVENTS + 96 <= ExportMachine::MOST_KINDS);
 
 /// Whose an event is that does not say it.
 const OWN: &str = "Collector";
+
+/// What begins names of markers of programs.
+const MARKER: &str = "usdt:";
 
 /// What becomes of an event's records.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +59,20 @@ pub(crate) fn context_of(record: &SourceRecord<'_>) -> Context {
 }
 
 impl Recorder {
+    /// The kind of an event's samples, each of which counts as one. Markers that one name means, and whose arguments differ, are events of their
+    /// own that are called alike: their samples are of one kind, as formats and people tell kinds apart by their names.
+    pub(crate) fn add_kind_of(&mut self, event: &Event, unit: Unit) -> SampleKindId {
+        if event.name().starts_with(MARKER) {
+            let machine = self.machine_mut();
+            let is_it = |kind: &SampleKind| machine.string(kind.name) == event.name() && kind.unit == unit;
+            let known = machine.kinds().iter().position(is_it);
+            if let Some(known) = known.and_then(|known| u16::try_from(known).ok()) {
+                return SampleKindId(known);
+            }
+        }
+        self.add_kind(event.name(), unit, 1)
+    }
+
     /// Adds the kind of an event's raw events, whose samples are of this kind.
     pub(crate) fn add_event_kind(&mut self, event: &Event, samples: SampleKindId) -> Option<EventKindId> {
         let (provider, short_name) = event.name().split_once(':').unwrap_or((OWN, event.name()));

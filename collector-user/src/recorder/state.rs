@@ -91,6 +91,8 @@ pub struct Recorder {
     pub(super) left_mappings: Vec<Tid>,
     /// Where the outer frames lie of threads whose stacks are larger than their copies, since this was last asked for.
     pub(super) outer_places: FxHashMap<Tid, OuterPlaces>,
+    /// Processes that have ended, with when, since this was last asked for.
+    ended_processes: Vec<(Pid, Nanos)>,
     pub(super) frames: Vec<FrameId>,
     /// At processes, for what the sideband does not tell of them.
     looks: Looks,
@@ -139,6 +141,7 @@ impl Recorder {
             walked: Vec::new(),
             left_mappings: Vec::new(),
             outer_places: FxHashMap::default(),
+            ended_processes: Vec::new(),
             frames: Vec::new(),
             looks: Looks::default(),
             waiting: None,
@@ -428,6 +431,7 @@ impl Recorder {
             }
         }
         if self.tracker.thread_ended(process, tid, time) {
+            self.ended_processes.push((pid, time));
             self.machine.end_process(process, time);
             self.modules.ended(process);
         }
@@ -511,6 +515,11 @@ impl Recorder {
     /// Where the outer frames lie that had to be read behind their samples, since the last call.
     pub fn take_outer_places(&mut self) -> FxHashMap<Tid, OuterPlaces> {
         std::mem::take(&mut self.outer_places)
+    }
+
+    /// The processes that have ended by a time, with when, since the last call.
+    pub fn take_ended_processes(&mut self, until: Nanos) -> Vec<(Pid, Nanos)> {
+        self.ended_processes.extract_if(.., |(_, time)| *time <= until).collect()
     }
 
     /// No sample from before `watermark` will come.

@@ -1,6 +1,7 @@
 //! Why a recording could not be replayed.
 
 use collector_common::perf::file::FileError;
+use collector_common::remedy::of_reading;
 use thiserror::Error;
 
 /// Why a recording could not be replayed.
@@ -8,10 +9,10 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum ReplayError {
     /// It is no perf.data, or its beginning is damaged.
-    #[error(transparent)]
+    #[error("{}; {}", .0, .0.remedy())]
     File(#[from] FileError),
     /// It can't be opened.
-    #[error("it can't be read: {0}")]
+    #[error("it can't be read: {}; {}", .0, of_reading(.0))]
     Io(#[from] std::io::Error),
     /// It is the first file of a folder that `perf record --threads` has made: the records are in the others.
     #[error("it is one file of a folder that `perf record --threads` has made: name the folder")]
@@ -26,7 +27,9 @@ pub enum ReplayError {
         missing: &'static str,
     },
     /// More events than a recording has kinds of sample for.
-    #[error("it has {named} events, and {most} are the most that can be taken in at once")]
+    #[error(
+        "it has {named} events, and {most} are the most that can be taken in at once; record fewer at once"
+    )]
     Events {
         /// How many there are.
         named: usize,

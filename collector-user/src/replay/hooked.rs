@@ -36,7 +36,7 @@ impl Hooked {
         recorder.machine_mut().event_records_mut().set_limit(kept.bytes);
         let clock = clock.map(|period| recorder.add_kind("cpu", Unit::Count, period.0));
         let with_kinds = |replayed: ReplayedEvent| {
-            let samples = recorder.add_kind(replayed.event.name(), replayed.unit, 1);
+            let samples = recorder.add_kind_of(&replayed.event, replayed.unit);
             let is_kept = kept.has(replayed.event.name());
             let events = is_kept.then(|| recorder.add_event_kind(&replayed.event, samples)).flatten();
             let kinds = Kinds { samples: Some(samples), events, is_passed_over: !is_kept };

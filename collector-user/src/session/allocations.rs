@@ -1,8 +1,9 @@
-//! Blocks of memory: what was allocated, and in the end what of it was not freed, by the stacks that asked for it.
+//! Blocks of memory: what was allocated, and what of it was not freed, by the stacks that asked for it. That is known when the process ends,
+//! and else when the recording does: nothing is kept of processes that have ended.
 
 use collector_common::ids::{Nanos, Pid};
 use collector_common::intern::StackId;
-use collector_common::record::{AttributeListId, ProcessId, SampleKindId, Unit};
+use collector_common::record::{AttributeListId, ProcessId, SampleKindId, ThreadId, Unit};
 use collector_common::wire::{Allocation, SampleFlags, SampleHeader};
 use rustc_hash::FxHashMap;
 
@@ -10,7 +11,7 @@ use super::dispatch::attributes;
 use super::program_records::{Output, ProgramRecords};
 use crate::recorder::{Recorder, Taken, context_of};
 use crate::scenario::AllocatedBlock;
-use crate::source::SourceRecord;
+use crate::source::{LeftBlock, SourceRecord};
 
 /// Kinds of sample beside the event's own, in which blocks have the bytes that they stand for.
 #[derive(Clone, Copy)]
@@ -31,11 +32,16 @@ struct Key {
     address: u64,
 }
 
+impl Key {
+    fn left(self) -> LeftBlock {
+        LeftBlock { pid: self.pid, address: self.address, since: self.since }
+    }
+}
+
 /// A block that is not freed.
 #[derive(Clone, Copy)]
 struct Live {
     taken: Taken,
-    process: ProcessId,
     bytes: u64,
 }
 
@@ -59,17 +65,73 @@ impl Fate {
     }
 }
 
+/// What is known of a process's blocks.
+struct Owner {
+    pid: Pid,
+    /// One of its threads.
+    thread: ThreadId,
+    /// When it was seen to allocate first.
+    first: Nanos,
+    live: FxHashMap<Key, Live>,
+    /// No live one was allocated before.
+    earliest: Nanos,
+    fates: FxHashMap<StackId, Fate>,
+}
+
+impl Owner {
+    fn new(pid: Pid, taken: &Taken) -> Self {
+        Self {
+            pid,
+            thread: taken.thread,
+            first: taken.time,
+            live: FxHashMap::default(),
+            earliest: taken.time,
+            fates: FxHashMap::default(),
+        }
+    }
+
+    fn add(&mut self, key: Key, taken: Taken, bytes: u64) {
+        self.live.insert(key, Live { taken, bytes });
+        (self.first, self.earliest) = (self.first.min(taken.time), self.earliest.min(taken.time));
+        let new = Fate { first: taken.time, last: taken.time, blocks: 0, freed: 0 };
+        let fate = self.fates.entry(taken.stack).or_insert(new);
+        fate.blocks += 1;
+        (fate.first, fate.last) = (fate.first.min(taken.time), fate.last.max(taken.time));
+    }
+
+    /// Says whether it is one of these blocks.
+    fn free(&mut self, key: &Key) -> bool {
+        let Some(live) = self.live.remove(key) else { return false };
+        if let Some(fate) = self.fates.get_mut(&live.taken.stack) {
+            fate.freed += 1;
+        }
+        true
+    }
+
+    /// The blocks of programs before the one that it executes now, whose memory is gone: they are forgotten.
+    fn take_gone(&mut self, recorder: &Recorder) -> Vec<Key> {
+        if !recorder.has_executed_since(self.thread, self.earliest) {
+            return Vec::new();
+        }
+        let is_gone = |live: &Live| recorder.has_executed_since(live.taken.thread, live.taken.time);
+        let gone: Vec<Key> = self.live.extract_if(|_, live| is_gone(live)).map(|(key, _)| key).collect();
+        self.earliest = self.live.values().map(|live| live.taken.time).min().unwrap_or(Nanos(u64::MAX));
+        gone
+    }
+}
+
 /// What is known of blocks.
 pub(super) struct Allocations {
     /// Of so many bytes one is recorded.
     period: u64,
     kinds: Kinds,
-    live: FxHashMap<Key, Live>,
+    owners: FxHashMap<ProcessId, Owner>,
+    /// The processes of a pid: those before the last one have ended, in this round.
+    of_pids: FxHashMap<Pid, Vec<ProcessId>>,
     /// What was freed in this round: in the rings of other CPUs there may be when it was allocated.
     freed: Vec<Key>,
-    fates: FxHashMap<(ProcessId, StackId), Fate>,
-    /// When each process was seen to allocate first.
-    first: FxHashMap<ProcessId, Nanos>,
+    /// Blocks of what is gone.
+    left: Vec<LeftBlock>,
 }
 
 impl Allocations {
@@ -84,10 +146,49 @@ impl Allocations {
         Self {
             period,
             kinds,
-            live: FxHashMap::default(),
+            owners: FxHashMap::default(),
+            of_pids: FxHashMap::default(),
             freed: Vec::new(),
-            fates: FxHashMap::default(),
-            first: FxHashMap::default(),
+            left: Vec::new(),
+        }
+    }
+
+    /// What some processes have not freed, when they have ended or the recording is at its end.
+    fn settle(&mut self, recorder: &mut Recorder, processes: &[ProcessId], stopping: Nanos) {
+        let mut live = Vec::new();
+        for process in processes {
+            let Some(owner) = self.owners.get_mut(process) else { continue };
+            // Another program of the same process has another memory.
+            let gone = owner.take_gone(recorder);
+            self.left.extend(gone.into_iter().map(Key::left));
+            live.extend(owner.live.drain().map(|(key, live)| (key, live, *process)));
+        }
+        live.sort_by_key(|(key, ..)| *key);
+        for (key, Live { taken, bytes }, process) in live {
+            let Some(owner) = self.owners.get(&process) else { continue };
+            let ended = recorder.machine().process(process).end;
+            let until = if ended.is_some() { "exit" } else { "end of the recording" };
+            let last = ended.unwrap_or(stopping).min(stopping);
+            let all = last.0.saturating_sub(owner.first.0);
+            let attributes = attributes(recorder, &[("until", until)], &[]);
+            let weight = stands_for(bytes, self.period);
+            let [all_bytes, all_blocks] = values(bytes, weight, draw(key.since.0, key.address));
+            recorder.add_sample(self.kinds.live_bytes, taken, all_bytes, attributes);
+            recorder.add_sample(self.kinds.live_blocks, taken, all_blocks, attributes);
+            if owner.fates.get(&taken.stack).is_some_and(|fate| fate.is_leak(all)) {
+                recorder.add_sample(self.kinds.leaked_bytes, taken, all_bytes, attributes);
+            }
+            self.left.push(key.left());
+        }
+        for process in processes {
+            let Some(owner) = self.owners.remove(process) else { continue };
+            let others = self.of_pids.get_mut(&owner.pid);
+            if others.is_some_and(|others| {
+                others.retain(|other| other != process);
+                others.is_empty()
+            }) {
+                self.of_pids.remove(&owner.pid);
+            }
         }
     }
 }
@@ -113,49 +214,46 @@ impl ProgramRecords for Allocations {
         output.recorder.deliver(&taken);
         if is_kept != 0 {
             let process = output.recorder.machine().thread(taken.thread).process;
-            self.live.insert(key, Live { taken, process, bytes });
-            let new = Fate { first: taken.time, last: taken.time, blocks: 0, freed: 0 };
-            let fate = self.fates.entry((process, taken.stack)).or_insert(new);
-            let first = self.first.entry(process).or_insert(taken.time);
-            *first = taken.time.min(*first);
-            fate.blocks += 1;
-            (fate.first, fate.last) = (fate.first.min(taken.time), fate.last.max(taken.time));
+            let owner = self.owners.entry(process).or_insert_with(|| {
+                self.of_pids.entry(key.pid).or_default().push(process);
+                Owner::new(key.pid, &taken)
+            });
+            owner.add(key, taken, bytes);
         }
         true
     }
 
-    fn end_round(&mut self, _: &mut Output<'_>) {
+    fn end_round(&mut self, output: &mut Output<'_>, written: Nanos) {
         for key in self.freed.drain(..) {
-            let live = self.live.remove(&key);
-            let freed = live.and_then(|live| self.fates.get_mut(&(live.process, live.taken.stack)));
-            if let Some(fate) = freed {
-                fate.freed += 1;
+            let of_pid = self.of_pids.get(&key.pid).into_iter().flatten();
+            for process in of_pid {
+                if self.owners.get_mut(process).is_some_and(|owner| owner.free(&key)) {
+                    break;
+                }
             }
+        }
+        let machine = output.recorder.machine();
+        let mut ended = Vec::new();
+        for (process, owner) in &mut self.owners {
+            if machine.process(*process).end.is_some_and(|end| end <= written) {
+                ended.push(*process);
+            } else {
+                self.left.extend(owner.take_gone(output.recorder).into_iter().map(Key::left));
+            }
+        }
+        if !ended.is_empty() {
+            ended.sort_unstable();
+            self.settle(output.recorder, &ended, written);
         }
     }
 
+    fn take_left(&mut self) -> Vec<LeftBlock> {
+        std::mem::take(&mut self.left)
+    }
+
     fn finish(&mut self, output: &mut Output<'_>, stopping: Nanos) {
-        let recorder = &mut *output.recorder;
-        let mut live: Vec<_> = self.live.drain().collect();
-        live.sort_by_key(|(key, _)| *key);
-        for (key, Live { taken, process, bytes }) in live {
-            // Another program of the same process has another memory.
-            if recorder.has_executed_since(taken.thread, taken.time) {
-                continue;
-            }
-            let ended = recorder.machine().process(process).end;
-            let until = if ended.is_some() { "exit" } else { "end of the recording" };
-            let last = ended.unwrap_or(stopping).min(stopping);
-            let all = last.0.saturating_sub(self.first.get(&process).map_or(0, |first| first.0));
-            let attributes = attributes(recorder, &[("until", until)], &[]);
-            let weight = stands_for(bytes, self.period);
-            let [all_bytes, all_blocks] = values(bytes, weight, draw(key.since.0, key.address));
-            recorder.add_sample(self.kinds.live_bytes, taken, all_bytes, attributes);
-            recorder.add_sample(self.kinds.live_blocks, taken, all_blocks, attributes);
-            if self.fates.get(&(process, taken.stack)).is_some_and(|fate| fate.is_leak(all)) {
-                recorder.add_sample(self.kinds.leaked_bytes, taken, all_bytes, attributes);
-            }
-        }
+        let all: Vec<ProcessId> = self.owners.keys().copied().collect();
+        self.settle(output.recorder, &all, stopping);
     }
 }
 

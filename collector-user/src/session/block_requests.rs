@@ -108,7 +108,7 @@ impl ProgramRecords for BlockRequests {
     }
 
     /// Hands on what was joined in this round.
-    fn end_round(&mut self, output: &mut Output<'_>) {
+    fn end_round(&mut self, output: &mut Output<'_>, _: Nanos) {
         for Complete { header, without_stack } in self.complete.drain(..) {
             let request = request_of(&header);
             let since = Nanos(request.since);

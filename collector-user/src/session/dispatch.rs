@@ -12,7 +12,7 @@ use super::times_off::{Ended, Joined, TimesOff};
 use super::wakers::{self, waker_of};
 use crate::probe::{Missed, Misses, Registered};
 use crate::recorder::{Kept, Kinds, Recorder, Taken, context_of};
-use crate::source::{EventIndex, EventRequest, Hook, Program, Settings, SourceRecord, Trigger};
+use crate::source::{EventIndex, EventRequest, Hook, LeftBlock, Program, Settings, SourceRecord, Trigger};
 use crate::wakers::Wakers;
 
 /// An event of the session.
@@ -136,7 +136,7 @@ impl Dispatch {
                 Trigger::Program(program) => program.unit(),
                 _ => Unit::Count,
             };
-            let kind = has_stack.then(|| recorder.add_kind(hook.event.name(), unit, 1));
+            let kind = has_stack.then(|| recorder.add_kind_of(&hook.event, unit));
             let records = match hook.trigger {
                 Trigger::Program(program) => of_program(program, settings, recorder),
                 _ => None,
@@ -261,13 +261,15 @@ impl Dispatch {
         }
     }
 
-    /// All records of a round have been taken.
-    pub(crate) fn end_round(&mut self, recorder: &mut Recorder) {
+    /// All records of a round have been taken: those from before `written` for certain. Gives the blocks of memory of what is gone.
+    pub(crate) fn end_round(&mut self, recorder: &mut Recorder, written: Nanos) -> Vec<LeftBlock> {
         let Self { times_off, shortest_lock_wait, short_times, hooked, errors, wakers, lock_owners, .. } =
             self;
+        let mut left = Vec::new();
         for hooked in hooked.iter_mut() {
             if let Hooked { hook, kind: Some(kind), records: Some(records), .. } = hooked {
-                records.end_round(&mut Output { recorder, hook, kind: *kind, errors });
+                records.end_round(&mut Output { recorder, hook, kind: *kind, errors }, written);
+                left.append(&mut records.take_left());
             }
         }
         times_off.end_round(|joined| {
@@ -317,6 +319,7 @@ impl Dispatch {
                 }
             }
         }
+        left
     }
 
     /// The recording has ended, which was begun at `stopping`: adds what was counted.

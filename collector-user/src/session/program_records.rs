@@ -12,7 +12,7 @@ use super::kernel_locks::KernelLocks;
 use super::mapped::Mapped;
 use super::transfers::Transfers;
 use crate::recorder::Recorder;
-use crate::source::{Hook, Program, Settings, SourceRecord};
+use crate::source::{Hook, LeftBlock, Program, Settings, SourceRecord};
 
 /// Where it goes: to the closures of the program's event, and as samples into the recording.
 pub(super) struct Output<'a> {
@@ -35,8 +35,13 @@ pub(super) trait ProgramRecords {
     /// Takes one record. Says whether it is in the recording, or can be.
     fn take(&mut self, output: &mut Output<'_>, record: &SourceRecord<'_>) -> bool;
 
-    /// All records of a round have been taken.
-    fn end_round(&mut self, _output: &mut Output<'_>) {}
+    /// All records of a round have been taken: those from before `written` for certain.
+    fn end_round(&mut self, _output: &mut Output<'_>, _written: Nanos) {}
+
+    /// Recorded blocks of memory of what is gone, since the last call.
+    fn take_left(&mut self) -> Vec<LeftBlock> {
+        Vec::new()
+    }
 
     /// All records have been taken.
     fn finish(&mut self, _output: &mut Output<'_>, _stopping: Nanos) {}

@@ -131,8 +131,9 @@ fn run<R: Read>(mut recorded: Recorded, source: &mut JournalSource<R>) -> Result
                 dispatch.take(recorder, record);
             }),
             Item::Round(until) => {
-                dispatch.end_round(recorder);
                 // Nobody is to be told of them.
+                dispatch.end_round(recorder, until);
+                recorder.take_ended_processes(until);
                 recorder.take_left_mappings();
                 recorder.take_outer_places();
                 recorder.prune(until);

@@ -29,7 +29,7 @@ use crate::procfs;
 use crate::recorder::{Kept, MOST_EVENTS, Recorder};
 use crate::source::perf::PerfError;
 use crate::source::sideband::Sideband;
-use crate::source::{EventIndex, EventRequest, Hook, NewFile, Settings, Source, SourceRecord, bpf_map};
+use crate::source::{EventIndex, EventRequest, Gone, Hook, NewFile, Settings, Source, SourceRecord, bpf_map};
 use crate::spill::spill_samples;
 
 /// How often rings are drained when nothing else asks for it.
@@ -523,7 +523,9 @@ impl Session {
                 capture.sample(record);
             }
         });
-        self.dispatch.end_round(&mut self.recorder);
+        let blocks = self.dispatch.end_round(&mut self.recorder, written);
+        let gone = Gone { processes: self.recorder.take_ended_processes(written), blocks };
+        self.sources.iter_mut().for_each(|source| source.end_round(&gone));
         self.capture_found();
         if let Some(capture) = &mut self.capture {
             capture.finish_round();

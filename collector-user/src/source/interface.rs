@@ -103,11 +103,34 @@ pub trait Source {
     /// [`Program::Allocations`]: super::Program::Allocations
     fn files_mapped(&mut self, _files: &[NewFile]) {}
 
+    /// A round is over: what the source keeps of what is gone can be given up.
+    fn end_round(&mut self, _gone: &Gone) {}
+
     /// What is known of where a thread's stack ends turned out to be wrong.
     fn forget_stack(&mut self, _thread: Tid) {}
 
     /// Further samples of a thread are to have the outer frames of its stack, which lie there.
     fn copy_outer(&mut self, _thread: Tid, _places: &OuterPlaces) {}
+}
+
+/// What is gone since the last round, all of whose records were handed over.
+#[derive(Clone, Debug, Default)]
+pub struct Gone {
+    /// Processes that have ended, with when.
+    pub processes: Vec<(Pid, Nanos)>,
+    /// Blocks of memory that those have left, or that were of a program which its process executes no more.
+    pub blocks: Vec<LeftBlock>,
+}
+
+/// A recorded block of memory that was not freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeftBlock {
+    /// Of which process.
+    pub pid: Pid,
+    /// Where it began.
+    pub address: u64,
+    /// When it was allocated.
+    pub since: Nanos,
 }
 
 /// A file with code that a source was not told of before.

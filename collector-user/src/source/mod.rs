@@ -15,7 +15,8 @@ pub mod ebpf;
 mod interface;
 mod named;
 pub mod perf;
-mod remedy;
+mod raw_number;
+pub(crate) mod remedy;
 mod request;
 pub(crate) mod scope;
 mod settings;
@@ -24,7 +25,7 @@ pub mod sideband;
 mod ticks;
 
 pub use crate::records::{EventIndex, RELEASED, SourceRecord};
-pub use interface::{Account, NewFile, Source, ToldLife, ToldProgram};
+pub use interface::{Account, Gone, LeftBlock, NewFile, Source, ToldLife, ToldProgram};
 pub use named::{Named, NamedError};
 pub use request::{CLOCK_NAMES, COUNTERS, Copied, Counter, EventRequest, Hook, Program, Trigger};
 pub use scope::Rights;

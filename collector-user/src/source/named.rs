@@ -9,12 +9,16 @@ use collector_common::glob::is_glob;
 use thiserror::Error;
 
 use super::bpf_map::{BpfMapError, MapSpec};
+use super::raw_number::{self, Meant};
 use super::{CLOCK_NAMES, COUNTERS, Hook, Trigger};
 use crate::probe::{Probe, ProbeError};
 use crate::tracefs::{Tracefs, TracefsError};
 
 /// Words that begin names of what is no tracepoint of the kernel's own.
 const SCHEMES: [&str; 7] = ["uprobe", "uretprobe", "usdt", "kprobe", "kretprobe", "bpf", "user_events"];
+
+/// What begins names of tracepoints that programs register.
+const OF_PROGRAMS: &str = "user_events:";
 
 /// How `perf list` begins names of what it counts at caches.
 const CACHES: [&str; 7] = ["L1-dcache-", "L1-icache-", "LLC-", "dTLB-", "iTLB-", "branch-load", "node-"];
@@ -33,7 +37,7 @@ pub struct Named {
 #[non_exhaustive]
 pub enum NamedError {
     /// It can't be read.
-    #[error("{text}: {error}")]
+    #[error("{}", unread(text, error))]
     Spec {
         /// What.
         text: String,
@@ -61,6 +65,14 @@ pub enum NamedError {
         "no event is called `{0}`: of a processor's caches, name what is counted by its number in the processor's manual, as rNNN"
     )]
     Cache(String),
+    /// An event of the processor by its number, as other tools write it.
+    #[error("no event is called `{name}`{}", by_number(meant.as_deref()))]
+    Number {
+        /// What.
+        name: String,
+        /// How it is written here.
+        meant: Option<String>,
+    },
     /// An event of Windows.
     #[error(
         "{0} is an event of Windows, which `collector.exe run` records there; `collector list events` lists those of this system"
@@ -94,7 +106,7 @@ pub enum NamedError {
         second: String,
     },
     /// The filter does not fit the event's fields.
-    #[error("the filter of {name}: {error}")]
+    #[error("{name}: {error}")]
     Filter {
         /// The event's name.
         name: String,
@@ -144,6 +156,13 @@ impl Named {
         let mut naming = Naming { tracefs: None, by_programs, taken: Taken::default() };
         let mut named = Self::default();
         for text in names.iter().map(AsRef::as_ref) {
+            if let Some(meant) = raw_number::meant(text) {
+                let meant = match meant {
+                    Meant::Event(meant) => Some(meant),
+                    Meant::More => None,
+                };
+                return Err(NamedError::Number { name: text.to_owned(), meant });
+            }
             let spec =
                 spec::parse(text).map_err(|error| NamedError::Spec { text: text.to_owned(), error })?;
             if CLOCK_NAMES.contains(&spec.name) {
@@ -230,6 +249,9 @@ impl Naming {
             let event = tracefs.event(name).map_err(|error| mended(name, error, known))?;
             return Ok(vec![Hook::tracepoint(event)]);
         };
+        if names.is_empty() && name.starts_with(OF_PROGRAMS) {
+            tracefs.event(name)?;
+        }
         if names.is_empty() {
             let near = near_patterns(name, &tracefs.events().unwrap_or_default());
             return Err(NamedError::NoMatch { pattern: name.to_owned(), near });
@@ -246,8 +268,22 @@ fn mended(name: &str, error: TracefsError, known: impl FnOnce() -> Vec<String>) 
         TracefsError::NoName { .. } => false,
         _ => true,
     };
-    let near = if knows_better { Vec::new() } else { near_systems(name, &known()) };
-    if near.is_empty() { error.into() } else { NamedError::Unknown { name: name.to_owned(), near } }
+    if knows_better {
+        return error.into();
+    }
+    let known = known();
+    // As other tools write it: `tracepoint:sched:sched_switch`.
+    let rest = name.split_once(':').map_or("", |(_, rest)| rest);
+    let near = if known.iter().any(|known| known == rest) {
+        vec![rest.to_owned()]
+    } else {
+        near_systems(name, &known)
+    };
+    if near.is_empty() && !name.contains(',') {
+        error.into()
+    } else {
+        NamedError::Unknown { name: name.to_owned(), near }
+    }
 }
 
 /// The same name or pattern with words before its colon that are near to the one that is there, which none has.
@@ -282,6 +318,22 @@ fn near_patterns(pattern: &str, tracepoints: &[String]) -> Vec<String> {
 /// What is before the colon of each, as often as it is there.
 fn systems(tracepoints: &[String]) -> impl Iterator<Item = &str> {
     tracepoints.iter().filter_map(|full| Some(full.split_once(':')?.0))
+}
+
+/// Says how events of the processor are written.
+fn by_number(meant: Option<&str>) -> String {
+    match meant {
+        Some(meant) => format!(": did you mean {meant}?"),
+        None => ": name an event of the processor by its number in the processor's manual, of up to 16 hexadecimal digits, as rNNN".to_owned(),
+    }
+}
+
+/// Says what can't be read; of a filter that says itself which event's and what it is, that alone.
+fn unread(text: &str, error: &SpecError) -> String {
+    match error {
+        SpecError::Filter { .. } => error.to_string(),
+        _ => format!("{text}: {error}"),
+    }
 }
 
 /// Says that an event is named again, and what to do.
@@ -328,6 +380,8 @@ fn no_event(name: &str, tracepoints: &[String]) -> NamedError {
 fn hint(name: &str, near: &[String]) -> String {
     if name.contains(',') {
         ": each event has an `-e` of its own".to_owned()
+    } else if is_glob(name) && !name.contains(':') {
+        ": a pattern of tracepoints is CATEGORY:NAME, as sched:*".to_owned()
     } else if near.is_empty() {
         String::new()
     } else {
@@ -371,7 +425,8 @@ mod tests {
             ("page-faults:u", "`page-faults` is recorded in programs and in the kernel"),
             ("cpu-clock:k", "modifiers such as `:k`"),
             ("cpu-clock/pid == 1/", "no fields to filter by"),
-            ("page-faults/pid == 1/", "the filter of page-faults"),
+            ("page-faults/pid == 1/", "page-faults: the filter `pid == 1`, at column 1"),
+            ("a:b/pid => 1/", "a:b: the filter `pid => 1`, at column 5, before `=> 1`"),
         ] {
             let error = Named::parse(&[text], false).unwrap_err();
             assert!(error.is_of_the_request() && error.to_string().contains(expected), "{text}: {error}");
@@ -388,6 +443,15 @@ mod tests {
         assert!(told("shced").contains("did you mean sched:*?"));
         assert!(told("LLC-load-misses").contains("as rNNN"));
         assert!(told("page-faults,cs").contains("an `-e` of its own"));
+        assert!(told("*").contains("a pattern of tracepoints is CATEGORY:NAME"));
+        let told = |name| Named::parse(&[name], false).unwrap_err();
+        for (name, expected) in [
+            ("raw:0x1a8", "did you mean r1a8?"),
+            ("cpu/event=0xa8,umask=1,inv/", "of up to 16 hexadecimal digits, as rNNN"),
+        ] {
+            let error = told(name);
+            assert!(error.is_of_the_request() && error.to_string().contains(expected), "{error}");
+        }
     }
 
     #[test]
@@ -409,6 +473,8 @@ mod tests {
         );
         assert!(told("kprob:do_exit").contains("did you mean kprobe:do_exit"));
         assert!(told("sched:a/b").contains("names no event"), "the system is there");
+        assert!(told("tracepoint:sched:sched_switch").contains("did you mean sched:sched_switch?"));
+        assert!(told("sched:sched_switch,irq:softirq_entry").contains("an `-e` of its own"));
     }
 
     #[test]

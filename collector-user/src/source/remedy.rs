@@ -8,7 +8,7 @@ use std::io;
 const UNKNOWN: &str = "`collector doctor` tells what this machine lacks; where that is nothing, report it with what COLLECTOR_LOG=debug shows";
 
 /// What helps.
-pub(super) fn remedy(error: &(dyn Error + 'static)) -> &'static str {
+pub(crate) fn remedy(error: &(dyn Error + 'static)) -> &'static str {
     let Some(number) = reason(error) else { return UNKNOWN };
     match number {
         libc::EPERM | libc::EACCES => {

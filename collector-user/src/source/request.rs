@@ -186,7 +186,10 @@ impl Hook {
     /// hexadecimal number of the processor's manual.
     pub fn counter(name: &str) -> Option<Self> {
         let event = |id, name, trigger| Some(Self::of(Event::new(id, name), trigger));
-        if let Some(number) = name.strip_prefix('r').and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
+        // A number may have a sign, which the name has none of.
+        let digits =
+            name.strip_prefix('r').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        if let Some(number) = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
             return event(EventId(number), name, Trigger::Raw(number));
         }
         let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
@@ -463,6 +466,21 @@ mod tests {
         for (alias, name) in ALIASES {
             let [hook, same] = [alias, name].map(|name| Hook::counter(name).unwrap());
             assert_eq!((hook.event.name(), hook.trigger), (name, same.trigger), "{alias}");
+        }
+    }
+
+    /// `type` and `config` of `perf_event_attr` are `PERF_TYPE_RAW`, which is 4, and the number (`include/uapi/linux/perf_event.h`).
+    #[test]
+    fn an_event_of_the_processor_by_its_number() {
+        for (name, number) in [("r1a8", 0x1a8), ("r01A8", 0x1a8), ("r0", 0), ("rffffffffffffffff", u64::MAX)]
+        {
+            let hook = Hook::counter(name).unwrap();
+            assert_eq!((hook.trigger, hook.event.name()), (Trigger::Raw(number), name));
+            let request = hook.request(EventIndex(1)).unwrap();
+            assert_eq!(request.trigger.attributes(), (4, number), "{name}");
+        }
+        for name in ["r", "r+1a8", "r-1", "r0x1a8", "r1g", "r10000000000000000", "R1a8", "raw:1a8", "r 1"] {
+            assert!(Hook::counter(name).is_none(), "{name}");
         }
     }
 

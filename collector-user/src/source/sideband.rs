@@ -194,6 +194,7 @@ impl Sideband {
                 }
                 _ => *malformed += 1,
             });
+            *malformed += ring.take_malformed();
         }
         self.queue.sort_by_key(|queued| queued.time);
         let ripe = self.queue.partition_point(|queued| queued.time <= until);

@@ -8,7 +8,9 @@ use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
 const MAP_UPDATE_ELEM: c_long = 2;
 const MAP_DELETE_ELEM: c_long = 3;
 const OBJ_GET: c_long = 7;
+const MAP_GET_NEXT_ID: c_long = 12;
 const MAP_GET_FD_BY_ID: c_long = 14;
+const OBJ_GET_INFO_BY_FD: c_long = 15;
 
 /// An element of a map.
 #[repr(C)]
@@ -39,6 +41,22 @@ struct Numbered {
     flags: u32,
 }
 
+/// Where the kernel is to write what it knows of an object.
+#[repr(C)]
+struct Asked {
+    fd: u32,
+    len: u32,
+    info: u64,
+}
+
+/// The beginning of `struct bpf_map_info`.
+#[repr(C)]
+#[derive(Default)]
+struct MapInfo {
+    numbers: [u32; 6],
+    name: [u8; 16],
+}
+
 /// A descriptor of its own of what is pinned at a path, a map or another BPF object. Minimum kernel: 4.4.
 pub(crate) fn pinned(path: &CStr) -> io::Result<OwnedFd> {
     let mut attributes = Pinned { path: path.as_ptr() as u64, ..Pinned::default() };
@@ -54,6 +72,24 @@ pub(crate) fn map_by_id(id: u32) -> io::Result<OwnedFd> {
     let fd = unsafe { call(MAP_GET_FD_BY_ID, &mut Numbered { id, ..Numbered::default() })? };
     // SAFETY: the call gave a new descriptor that nothing else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// The number of the map whose number follows another one; an error of kind [`io::ErrorKind::NotFound`] behind the last. Minimum kernel: 4.13.
+pub(crate) fn map_after(id: u32) -> io::Result<u32> {
+    let mut numbered = Numbered { id, ..Numbered::default() };
+    // SAFETY: it has no pointer, and the kernel writes the number into the structure.
+    unsafe { call(MAP_GET_NEXT_ID, &mut numbered)? };
+    Ok(numbered.next)
+}
+
+/// What a map is called, which may be nothing. Minimum kernel: 4.15.
+pub(crate) fn map_name(map: impl AsFd) -> io::Result<Vec<u8>> {
+    let mut info = MapInfo::default();
+    let (fd, len) = (map.as_fd().as_raw_fd().cast_unsigned(), size_of::<MapInfo>() as u32);
+    let mut asked = Asked { fd, len, info: &raw mut info as u64 };
+    // SAFETY: the kernel writes as much as is said to where `info` is, which nothing else looks at meanwhile.
+    unsafe { call(OBJ_GET_INFO_BY_FD, &mut asked)? };
+    Ok(info.name.into_iter().take_while(|byte| *byte != 0).collect())
 }
 
 /// A descriptor of its own of what a descriptor of this process is of.

@@ -25,6 +25,8 @@ pub(crate) struct PerfRing {
     page: usize,
     /// Bytes of data, a power of two.
     size: usize,
+    /// How often a record could not be as it said, since it was last asked for.
+    malformed: u64,
 }
 
 // SAFETY: the mapping is the process's, not a thread's, and this is its only owner: it is read through `&mut self` alone.
@@ -47,7 +49,7 @@ impl PerfRing {
             )?
         };
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::Other)?;
-        Ok(Self { base, page, size })
+        Ok(Self { base, page, size, malformed: 0 })
     }
 
     /// Hands every waiting record to `visit`, then frees its room.
@@ -64,6 +66,12 @@ impl PerfRing {
         let (head, tail) = self.positions();
         let (end, at) = (head.load(Ordering::Acquire), tail.load(Ordering::Relaxed));
         Waiting { at, end, ring: self }
+    }
+
+    /// How often all that waited was given up since the last call, as a record was no record. What is behind such a one can't be found, so
+    /// that each stands for that record and for as many others as there were.
+    pub(crate) fn take_malformed(&mut self) -> u64 {
+        std::mem::take(&mut self.malformed)
     }
 
     /// Of what the kernel has written and what has been read here.
@@ -93,11 +101,21 @@ pub(crate) struct Waiting<'a> {
     end: u64,
 }
 
+/// What a record's header says.
+#[derive(Clone, Copy)]
+struct Header {
+    kind: u32,
+    misc: u16,
+    /// With the header.
+    len: usize,
+}
+
 impl Waiting<'_> {
-    /// The oldest one, in two pieces where it wraps around the ring's end. A record whose size cannot be is the end: what there is of the ring is given up.
+    /// The oldest one, in two pieces where it wraps around the ring's end. None where there is no further one, or where what is there can't
+    /// be one: that is given up up to the ring's head of when this was made, which the next look goes on from, as whole records end there.
     #[inline]
     pub(crate) fn peek(&self) -> Option<RawRecord<'_>> {
-        let (kind, misc, len) = self.header()?;
+        let Header { kind, misc, len } = self.header()?;
         let body = self.at.wrapping_add(HEADER as u64);
         let first = self.ring.contiguous(body, len - HEADER);
         let second = self.ring.contiguous(body.wrapping_add(first.len() as u64), len - HEADER - first.len());
@@ -107,26 +125,40 @@ impl Waiting<'_> {
     /// Frees the room of the oldest one, for the kernel to write to.
     #[inline]
     pub(crate) fn advance(&mut self) {
-        self.at = match self.header() {
-            Some((_, _, len)) => self.at.wrapping_add(len as u64),
-            None => self.end,
-        };
-        self.free();
+        match self.header() {
+            Some(header) => {
+                self.at = self.at.wrapping_add(header.len as u64);
+                self.free();
+            }
+            None => self.give_up(),
+        }
     }
 
-    /// Type, misc and size of the oldest one.
+    /// That of the oldest one, if it can be.
     #[inline]
-    fn header(&self) -> Option<(u32, u16, usize)> {
+    fn header(&self) -> Option<Header> {
         let waiting = self.end.wrapping_sub(self.at);
-        if waiting < HEADER as u64 {
+        // The kernel writes records in multiples of 8 bytes, so a header never wraps.
+        let is_possible = waiting <= self.ring.size as u64 && self.at.is_multiple_of(HEADER as u64);
+        if waiting < HEADER as u64 || !is_possible {
             return None;
         }
-        // Records are aligned to 8 bytes, so a header never wraps.
         let header = self.ring.contiguous(self.at, HEADER);
         let kind = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
         let misc = u16::from_ne_bytes([header[4], header[5]]);
         let len = usize::from(u16::from_ne_bytes([header[6], header[7]]));
-        (len >= HEADER && len as u64 <= waiting).then_some((kind, misc, len))
+        let can_be = len >= HEADER && len.is_multiple_of(HEADER) && len as u64 <= waiting;
+        can_be.then_some(Header { kind, misc, len })
+    }
+
+    /// Counts what is there and is no record, and frees its room.
+    #[cold]
+    fn give_up(&mut self) {
+        if self.at != self.end {
+            self.ring.malformed += 1;
+            self.at = self.end;
+            self.free();
+        }
     }
 
     fn free(&self) {
@@ -138,8 +170,7 @@ impl Waiting<'_> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if self.header().is_none() {
-            self.at = self.end;
-            self.free();
+            self.give_up();
         }
     }
 }
@@ -151,3 +182,6 @@ impl Drop for PerfRing {
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.page + self.size) };
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,7 +19,7 @@ use windows_etw::session::{
 
 use super::{ExportError, ExportSettings};
 use crate::etw::{
-    Asked, Asking, Patience, Recorded, Request, RequestError, Shortest, TraceFolder, WrittenError,
+    Asked, Asking, Patience, Recorded, Request, RequestError, Shortest, TraceFolder, Written, WrittenError,
     ask_at_end, family, is_gone, name_from_images, open_written, stop_abandoned_kernel_logger, unanswered,
     volumes,
 };
@@ -180,6 +180,7 @@ pub(super) fn record(
         shortest: Shortest::default(),
         whose: roots.into_iter().map(Asked::Running).collect(),
         comm: settings.comm.clone(),
+        there: family.there().to_vec(),
         volumes: volumes(),
         event_bytes,
         interval_100ns: interval.map(SampleInterval::units),
@@ -244,8 +245,9 @@ fn wait(sessions: &Sessions, stopped: &StopTold) -> Option<String> {
 }
 
 fn read(stopped: &Stopped, path: &Path, asking: &Asking) -> Result<Recording, SessionError> {
-    let Recorded { machine, symbols, stats, mut warnings, has_dotnet } =
-        Recorded::read(open_written(stopped, path)?, asking)?;
+    let Written { parts, unread } = open_written(stopped, path, Path::exists)?;
+    let Recorded { machine, symbols, stats, mut warnings, has_dotnet } = Recorded::read(parts, asking)?;
+    warnings.extend(unread);
     warnings.extend(unanswered(stopped, has_dotnet));
     warnings.extend(stopped.failed.iter().map(|(_, error)| error.to_string()));
     Ok(Recording { machine, ledger: stats.ledger, stats, warnings, made: symbols })

@@ -95,10 +95,19 @@ fn a_large_file_may_be_spoilt_anywhere() {
 fn what_is_no_etl_is_told_apart() {
     let Some(whole) = bytes("primitive-types.etl") else { return };
     assert!(Etl.begins(&Begin::of(&whole[..(16 << 10).min(whole.len())])));
-    for other in [&b""[..], b"PERFILE2", b"Nettrace\0\0\0\0", b"main;f;g 12\n", &[0; 4096], &whole[..72]] {
+    let cut = "it is cut short: it ends at byte ";
+    let others = [
+        (&b""[..], "it is empty; "),
+        (b"PERFILE2", cut),
+        (b"Nettrace\0\0\0\0", cut),
+        (&[b'x'; 100], "not a Windows' .etl, or a damaged one: at byte 0, "),
+        (&[0; 4096], "not a Windows' .etl, or a damaged one: at byte 0, "),
+        (&whole[..72], cut),
+    ];
+    for (other, told) in others {
         assert!(!Etl.begins(&Begin::of(other)));
         let error = Etl.import(&mut Cursor::new(other)).unwrap_err().to_string();
-        assert!(error.starts_with("not a Windows' .etl: "), "{error}");
+        assert!(error.starts_with(told), "{error}");
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x.etl");

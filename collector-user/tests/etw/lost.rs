@@ -10,7 +10,7 @@ use collector_user::etw::{Asking, Etl, Lost, Recorded, RecordedPart};
 use export::import::{ImportFormat as _, Imported};
 use windows_etw::etl::EtlFile;
 
-use crate::file::{Buffer, TICKS, Trace, perf_info};
+use crate::file::{Buffer, TICKS, Trace, event, perf_info};
 use crate::shown;
 
 /// Flags of a buffer: its CPU is a number, and events or buffers were lost before it.
@@ -193,6 +193,36 @@ fn a_wait_is_cut_where_a_buffer_with_switches_was_lost() {
     let lost = told([&all[..6], &all[10..]], BUFFERS_LOST);
     let of_it: Vec<_> = lost.iter().filter(|(tid, ..)| *tid == 73).map(|it| (it.1, it.2)).collect();
     assert_eq!(of_it, [((260, 300), false)]);
+}
+
+/// A buffer may tell of a loss and have nothing of the kernel's itself: it was flushed as it was, or others wrote into it.
+#[test]
+fn a_wait_is_cut_behind_a_buffer_without_switches_that_tells_of_a_loss() {
+    let all: Vec<Vec<u8>> = SCHEDULE.windows(2).map(|pair| switch(pair[1].0, pair[0].1, pair[1].1)).collect();
+    // The CPU is idle at both ends of what is lost, so that the switches themselves don't tell of it. Of 71 it is
+    // known that it is off from 130 to 145, and of 72, which leaves then, nothing.
+    let (before, behind) = (&all[..2], &all[7..]);
+    let at = |at: i64| event(19, 0, TICKS + at, &[], &[]);
+    let cut = |before: &[Vec<u8>], between: &[Vec<u8>], flags: u16, cpu: u16| {
+        let size = 4096;
+        let whole = |records: &[Vec<u8>]| Buffer { size, ..Buffer::default() }.bytes(records);
+        let between = Buffer { size, cpu, flags: CPU_IS_NUMBER | flags, ..Buffer::default() }.bytes(between);
+        let imported = import(&Trace::default().file(&[whole(before), between, whole(&[]), whole(behind)]));
+        let all = shown::samples(&imported.machine, "off_cpu");
+        all.iter().filter(|it| it.attributes.contains("cut=yes")).count()
+    };
+    assert_eq!(
+        (told([before, behind], 0).iter().filter(|(.., is_whole)| !is_whole).count(), cut(before, &[], 0, 0)),
+        (0, 0)
+    );
+    let mixed = [&[at(1)], before].concat();
+    for flags in [EVENTS_LOST, BUFFERS_LOST] {
+        assert_eq!(cut(before, &[], flags, 0), 1);
+        assert_eq!(cut(&mixed, &[at(300)], flags, 0), 1);
+        // Of a CPU that tells nothing more, and of a file of two sessions of which the providers' has lost something.
+        assert_eq!(cut(before, &[], flags, 1), 0);
+        assert_eq!(cut(before, &[at(300)], flags, 0), 0);
+    }
 }
 
 #[test]

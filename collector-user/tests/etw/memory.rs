@@ -1,6 +1,7 @@
 //! Blocks of heaps and memory of the system, by records of which all is known.
 
 use collector_common::ids::{Pid, Tid};
+use collector_common::record::FrameId;
 use windows_etw::decode::kernel::{HEAP, PAGE_FAULT};
 
 use crate::made::{Made, Payload};
@@ -81,6 +82,38 @@ fn a_heap_that_is_destroyed_keeps_nothing() {
     let machine = made.finish().machine;
     assert_eq!(values(samples(&machine, "alloc_space")), [(1000, 100)]);
     assert_eq!(values(samples(&machine, "inuse_space")), []);
+}
+
+/// `VirtualAllocEx`, and what makes a process or a thread in another one: the stack is of who does it.
+#[test]
+fn what_is_done_to_another_process_has_the_stack_of_who_does_it() {
+    const BASE: u64 = 0x1_4000_0000;
+    let mut made = Made::new();
+    for (pid, image) in [(70, r"C:\maker.exe"), (80, r"C:\child.exe")] {
+        made.process(1, 1, pid, &image[3..]);
+        made.thread(2, pid, pid + 1, "");
+        made.image(3, 10, pid, BASE, image);
+    }
+    for at in [1000, 1100, 1200] {
+        let payload = Payload::default().u64(&[0x50_0000, 0x3000]).u32(&[80, 0x1000]);
+        made.classic(at, (PAGE_FAULT, 98, 2), 0, &payload);
+    }
+    made.stack(1001, 1000, 70, 71, &[BASE + 0x10, BASE + 0x20]);
+    made.stack(1101, 1100, 80, 81, &[BASE + 0x10, BASE + 0x20]);
+    made.stack(1201, 1200, 70, 71, &[0xffff_8000_0000_0010, BASE + 0x10]);
+    let machine = made.finish().machine;
+    let pids: Vec<_> = samples(&machine, "mapped_space").iter().map(|it| (it.pid, it.tid)).collect();
+    assert_eq!(pids, [(80, 0), (80, 81), (80, 0)]);
+    let path = |frame: FrameId| machine.string(machine.module(machine.frames().get(frame).module).path);
+    let mapped = machine
+        .samples()
+        .iter()
+        .filter(|it| machine.string(machine.kinds()[usize::from(it.kind.0)].name) == "mapped_space");
+    let code: Vec<Vec<_>> =
+        mapped.map(|it| machine.stacks().get(it.stack).iter().map(|frame| path(*frame)).collect()).collect();
+    let [maker, child] = [r"C:\maker.exe", r"C:\child.exe"];
+    assert_eq!(code[..2], [[maker; 2], [child; 2]]);
+    assert_eq!(code[2].last(), Some(&maker));
 }
 
 #[test]

@@ -1,9 +1,15 @@
 //! What is read, written, sent and received, by records of which all is known, and by `PerfView`'s list of a real trace.
 
+use std::io::Cursor;
+
+use collector_common::event::Guid;
+use collector_common::ids::{Pid, Tid};
+use collector_common::record::EventKindId;
 use windows_etw::decode::kernel::{DISK_IO, FILE_IO, LOST_EVENT, TCP_IP, UDP_IP};
+use windows_etw::etl::EtlFile;
 use windows_etw::record::Extended;
 
-use crate::data::{baseline, counts, import, number, value};
+use crate::data::{baseline, bytes, counts, import, number, value};
 use crate::made::{Made, Odd, Payload};
 use crate::shown::{Shown, histograms, samples, table};
 
@@ -69,6 +75,31 @@ fn a_request_to_a_disk_is_of_who_made_it() {
     );
     // Each event is there for itself, too.
     assert_eq!(machine.event_records().iter().count(), 2 + 5 + 1);
+}
+
+/// As in `net.4.5.2.x64.etl`: an idle CPU, or a thread of the system, hands a request to the disk that another one has made.
+#[test]
+fn a_request_that_another_thread_hands_on_is_of_who_made_it() {
+    const INIT: (Guid, u8, u8) = (DISK_IO, 13, 3);
+    let mut made = made();
+    let begins = |irp: u64, tid: u32| Payload::default().u64(&[irp]).u32(&[tid]);
+    made.classic_of((Pid(0), Tid(0)), 1000, INIT, &begins(IRP, 71));
+    made.classic_of((Pid(4), Tid(412)), 1100, INIT, &begins(IRP + 0x100, 71));
+    made.stack(1101, 1100, 4, 412, &[0xffff_8000_0000_0010]);
+    made.classic_of((Pid(70), Tid(71)), 1200, INIT, &begins(IRP + 0x200, 71));
+    made.stack(1201, 1200, 70, 71, &[0x10_0010]);
+    // No thread is told: it is that of the header, as before Windows 8.
+    made.classic_of((Pid(70), Tid(71)), 1300, INIT, &begins(IRP + 0x300, 0));
+    made.classic_of((Pid(70), Tid(71)), 1400, (DISK_IO, 13, 2), &begins(IRP + 0x400, 0));
+    for number in 0..5 {
+        disk(&mut made, 9000 + number as i64, 11, IRP + number * 0x100, 300);
+    }
+    let machine = made.finish().machine;
+    let all: Vec<_> =
+        samples(&machine, "block_io").into_iter().map(|it| (it.pid, it.tid, it.addresses)).collect();
+    let bare = (70, 71, vec![]);
+    let own = (70, 71, vec![0x10_0010]);
+    assert_eq!(all, [bare.clone(), bare.clone(), own, bare.clone(), bare]);
 }
 
 #[test]
@@ -163,6 +194,31 @@ fn networks_tell_bytes_and_addresses() {
     let row = |label: &str, bytes| (label.to_owned(), vec![1, bytes]);
     let expected = [row("receive tcp", 900), row("send tcp", 500), row("receive udp", 60)];
     assert_eq!(table(&machine, "sends and receives"), expected);
+}
+
+/// `DiskIo_TypeGroup2` has the request packet and, behind it, the thread. Three of them have another one in their header.
+#[test]
+fn requests_of_a_real_trace_are_of_the_threads_in_their_bytes() {
+    const NET: &str = "net.4.5.2.x64.etl";
+    let (Some(bytes), Some(imported)) = (bytes(NET), import(NET)) else { return };
+    let mut file = EtlFile::open(Cursor::new(bytes)).unwrap();
+    let (mut expected, mut differ) = (Vec::new(), 0);
+    while let Some(record) = file.next_record().unwrap() {
+        if record.provider == DISK_IO && record.descriptor.opcode == 13 {
+            let tid = u32::from_le_bytes(*record.payload[8..].first_chunk().unwrap());
+            differ += usize::from(record.tid != Some(Tid(tid)));
+            expected.push(tid);
+        }
+    }
+    assert_eq!((expected.len(), differ), (21, 3));
+    let machine = &imported.machine;
+    let kind = |id: EventKindId| machine.string(machine.event_kinds()[usize::from(id.0)].name);
+    let all = machine
+        .event_records()
+        .iter()
+        .filter(|(_, record, _)| kind(record.kind) == "Windows Kernel/DiskIO/WriteInit");
+    let found: Vec<u32> = all.map(|(_, record, _)| machine.thread(record.thread).tid.0).collect();
+    assert_eq!(found, expected);
 }
 
 /// `PerfView` lists the times of requests, their bytes, files and processes.

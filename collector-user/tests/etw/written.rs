@@ -20,6 +20,13 @@ fn collector(folder: &Path, args: &[&str]) -> Output {
     output
 }
 
+/// The first line of a report, and its three rows.
+fn reported(folder: &Path, file: &str) -> [String; 2] {
+    let report = String::from_utf8(collector(folder, &["report", file, "--top", "3"]).stdout).unwrap();
+    let (first, rows) = report.split_once('\n').unwrap();
+    [first, rows].map(str::to_owned)
+}
+
 /// Stacks and how often each is there.
 fn folded(path: &Path) -> BTreeMap<String, i64> {
     let text = fs::read_to_string(path).unwrap();
@@ -127,13 +134,12 @@ fn a_trace_is_the_same_in_all_formats() {
     let in_kernel = |stack: &str| stack.contains(";ntoskrnl.exe+0x") && stack.ends_with("_[k]");
     assert!(back.keys().any(|stack| in_kernel(stack)));
 
-    let report = collector(folder, &["report", "net.etl", "--top", "3"]).stdout;
     // A sample each millisecond.
-    assert!(String::from_utf8(report).unwrap().contains("of 6.32 s (cpu"));
+    let [first, rows] = reported(folder, "net.etl");
+    assert!(first.contains("of 6.32 s (cpu") && rows.lines().count() == 3, "{rows}");
+    assert_eq!(reported(folder, "net.pb.gz")[1], rows);
 
-    let page = fs::read_to_string(folder.join("net.html")).unwrap();
-    assert!(page.contains("<html") && page.ends_with("</html>\n"));
-
+    by_node(folder, "net", main);
     by_python(folder, main);
     by_go(folder, main);
 }
@@ -158,10 +164,55 @@ fn events_are_the_same_in_all_formats() {
         collector(folder, &["convert", &etl, "-o", &jsonl, "-o", &nettrace, "-o", &pprof, "-o", &html]);
         collector(folder, &["convert", &nettrace, "-o", &back]);
         assert_eq!(come_back(folder, name, count), 0);
-        let page = fs::read_to_string(folder.join(&html)).unwrap();
-        assert!(page.contains("<html") && page.ends_with("</html>\n"), "{file}");
+        by_node(folder, name, 0);
         // It has samples alone, if any: it is read all the same.
-        collector(folder, &["report", &pprof]);
+        assert_eq!(reported(folder, &pprof)[1], reported(folder, &etl)[1], "{file}");
+    }
+}
+
+/// What the decoder that is in a page makes of it, against the samples of the lines of JSON: their number, and for each kind that is no event of its
+/// own number and sum of values.
+fn by_node(folder: &Path, name: &str, main: i64) {
+    const COUNT: &str = r#"
+import { readFileSync } from "node:fs";
+const page = readFileSync(process.argv[1], "utf8");
+const [, text] = /<script[^>]*id="profile"[^>]*>([^<]*)<\/script>/.exec(page);
+const [, decoder] = /<script type="module">\s*\/\/ decode\.js\n([^]*?)\n\/\/ format\.js\n/.exec(page);
+const { decodeProfile } = await import(`data:text/javascript,${encodeURIComponent(`${decoder}\nexport { decodeProfile };`)}`);
+const { kinds, functions, frames, nodes, samples } = await decodeProfile(text);
+const found = { all: samples.count, main: 0, kinds: {} };
+for (let at = 0; at < samples.count; at += 1) {
+  const kind = kinds[samples.kind?.[at] ?? 0].name;
+  const [count, sum] = found.kinds[kind] ?? [0, 0];
+  found.kinds[kind] = [count + 1, sum + (samples.value?.[at] ?? 1)];
+  let node = samples.node[at];
+  while (nodes.depth[node] > 1 && functions[frames.function[nodes.frame[node]]].name !== "Test.Program.Main") node = nodes.parent[node];
+  found.main += kind === "cpu" && nodes.depth[node] > 1;
+}
+console.log(JSON.stringify(found));
+"#;
+    let page = folder.join(format!("{name}.html"));
+    assert!(fs::read_to_string(&page).unwrap().ends_with("</html>\n"), "{name}");
+    let node = Command::new("node").args(["--input-type=module", "-e", COUNT]).arg(&page).output();
+    let Ok(node) = node else {
+        eprintln!("SKIPPED: node is not there");
+        return;
+    };
+    assert!(node.status.success(), "{}", String::from_utf8_lossy(&node.stderr));
+    let found: Value = serde_json::from_slice(&node.stdout).unwrap();
+    let text = fs::read_to_string(folder.join(format!("{name}.jsonl"))).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let (mut all, mut kinds) = (0, BTreeMap::<String, (u64, u64)>::new());
+    for line in lines.filter(|line| line["value"].is_u64()) {
+        all += 1;
+        if line["type"] == "sample" {
+            let (count, sum) = kinds.entry(line["event"].as_str().unwrap().to_owned()).or_default();
+            (*count, *sum) = (*count + 1, *sum + line["value"].as_u64().unwrap());
+        }
+    }
+    assert_eq!((&found["all"], &found["main"]), (&all.into(), &main.into()), "{name}");
+    for (kind, (count, sum)) in kinds {
+        assert_eq!(found["kinds"][&kind], serde_json::json!([count, sum]), "{name}: {kind}");
     }
 }
 

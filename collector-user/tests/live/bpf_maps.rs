@@ -1,7 +1,7 @@
 //! What another program writes into BPF maps: `bpf_output.c` has a program of its own in the kernel, put together by hand, that
 //! writes a numbered record for each call that is marked, and counts what it wrote and what it could not.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::net::UnixStream;
@@ -15,13 +15,13 @@ use collector_common::loss::LossCause;
 use collector_common::sharing::Writable;
 use collector_user::clock;
 use collector_user::session::{self, Recording, Session, SessionSettings};
-use collector_user::source::bpf_map::{BpfMap, MapKind, MapSpec};
+use collector_user::source::bpf_map::{BpfMap, BpfMapError, MapKind, MapSpec};
 use collector_user::source::{Hook, Settings};
 use collector_user::tracefs::Tracefs;
 use tempfile::TempDir;
 
 use crate::prerequisites::{live_with, skip};
-use crate::programs::{compile, folder};
+use crate::programs::{Running, compile, folder};
 use crate::recording::{collector, record, run};
 
 /// What `bpf_output.c` writes.
@@ -394,6 +394,54 @@ fn a_map_by_its_number_and_by_a_descriptor() {
 }
 
 #[test]
+fn a_descriptor_may_be_closed_once_its_map_is_an_event() {
+    let test = "a_descriptor_may_be_closed_once_its_map_is_an_event";
+    let Some(_live) = live_with(test, &PROGRAMS) else { return };
+    for kind in ["ring", "perf"] {
+        let mut writer = Writer::start(kind, 1 << 20);
+        let elsewhere = MapData::from_pin(writer.pins.path("events")).unwrap();
+        let number = elsewhere.fd().as_fd().as_raw_fd();
+        let mut hook = MapSpec::parse(&format!("bpf:fd:{number}{FIELDS}")).unwrap().open().unwrap();
+        let seen = keep(&mut hook);
+        drop(elsewhere);
+        // Which have its number, as nobody else opens any.
+        let others = [(); 4].map(|()| File::open("/dev/null").unwrap());
+        let session = start(vec![hook], SessionSettings::default());
+        writer.call(0, 100);
+        let ledger = session.finish().unwrap().ledger;
+        assert_eq!([ledger.delivered(), ledger.total_lost()], [100, 0], "{kind}");
+        assert_eq!(numbers(&seen), (0..100).collect::<Vec<_>>(), "{kind}");
+        assert_eq!(writer.slots(), 0, "{kind}");
+        drop(others);
+    }
+}
+
+/// What it was started with is open elsewhere still, so that the kernel would leave in the map what was put there through it.
+#[test]
+fn a_killed_recording_leaves_nothing_in_a_map_that_it_was_started_with() {
+    let test = "a_killed_recording_leaves_nothing_in_a_map_that_it_was_started_with";
+    let Some(_live) = live_with(test, &PROGRAMS) else { return };
+    let mut writer = Writer::start("perf", 0);
+    let map = MapData::from_pin(writer.pins.path("events")).unwrap();
+    let mut recorder = collector();
+    recorder.args(["run", "-e", &format!("bpf:fd:0{FIELDS}"), "-o", "-", "--format", "folded"]);
+    recorder
+        .stdin(map.fd().as_fd().try_clone_to_owned().unwrap())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut recorder = Running::of(&mut recorder);
+    let began = Instant::now();
+    while writer.counts()[0] == 0 {
+        assert!(began.elapsed() < Duration::from_mins(1), "it does not record");
+        writer.call(0, 1);
+    }
+    recorder.0.kill().unwrap();
+    recorder.0.wait().unwrap();
+    assert_eq!(writer.slots(), 0);
+    drop(map);
+}
+
+#[test]
 fn a_map_that_the_collector_is_started_with() {
     let Some(_live) = live_with("a_map_that_the_collector_is_started_with", &PROGRAMS) else { return };
     let mut writer = Writer::start("ring", 1 << 20);
@@ -476,10 +524,14 @@ fn a_wrong_map_is_told_in_a_line() {
         (spec("event"), 2, "nothing is pinned there: did you mean bpf:/"),
         (spec("quite/else"), 2, "nor anything that is called alike"),
         ("bpf:/absent/map".to_owned(), 2, "as no BPF file system is"),
-        (spec("table"), 2, "is a map of type array"),
+        (
+            spec("table"),
+            2,
+            "is a map of type array, which gives no records: name one of type ringbuf or perf_event_array; there are bpf:id:",
+        ),
         (spec("program"), 2, "is a program, not a map"),
         ("bpf:/dev/null".to_owned(), 2, "is nothing of BPF's"),
-        ("bpf:id:4294967295".to_owned(), 2, "no map has this number"),
+        ("bpf:id:4294967295".to_owned(), 2, "no map has this number; there are bpf:id:"),
         ("bpf:id:x".to_owned(), 2, "the form is bpf:/PATH"),
         ("bpf:fd:1000000".to_owned(), 2, "was started without this descriptor"),
         ("bpf:fd:0".to_owned(), 2, "not a map"),
@@ -499,6 +551,9 @@ fn a_wrong_map_is_told_in_a_line() {
         let last = stderr.lines().last().unwrap_or_default();
         assert!(last.contains(expected), "{event}: {stderr}");
     }
+    let absent = MapSpec::parse("bpf:id:4294967295").unwrap().open().unwrap_err();
+    let BpfMapError::NoSuchId { loaded, .. } = absent else { panic!("{absent}") };
+    assert!(loaded.contains(&format!("bpf:id:{} (ringbuf numbered)", writer.id)), "{loaded:?}");
     let settings = || SessionSettings { events: vec![writer.hook(), writer.hook()], ..Default::default() };
     let error = Session::start(settings(), None).err().unwrap().to_string();
     assert!(error.contains("is recorded already"), "{error}");

@@ -355,7 +355,11 @@ fn a_file_that_is_no_profile() {
         "noise.pb.gz can't be read: No such file or directory (os error 2); name a",
     );
     fs::write(&file, "no profile").unwrap();
-    assert_one_line(&report(), 1, "noise.pb.gz is no profile that can be read (nettrace, ");
+    assert_one_line(
+        &report(),
+        1,
+        "noise.pb.gz can't be reported: its ending is that of pprof, as which it can't be read: ",
+    );
 }
 
 #[test]

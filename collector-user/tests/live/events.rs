@@ -366,12 +366,20 @@ fn a_wrong_event_is_told_in_a_line() {
         ("uporbe:/bin/true:main", 2, "did you mean uprobe:/bin/true:main or "),
         ("page-faults:u", 2, "modifiers such as `:u` are not known here; `page-faults`"),
         ("L1-dcache-load-misses", 2, "as rNNN"),
-        ("sched:sched_switch/prev_pid = 1/", 2, "a comparison is `==`"),
+        (
+            "sched:sched_switch/prev_pid = 1/",
+            2,
+            "at column 10, before `= 1`: `=` means nothing here; did you mean `==`?",
+        ),
         ("sched:sched_switch/prev_pidd == 1/", 2, "did you mean `prev_pid`"),
         ("sched:sched_switch/prev_pid == 1", 2, "ends with a slash"),
         ("sched:sched_switch/prev_pid == 4294967295/", 2, "from -2147483648 to 2147483647"),
         ("raw_syscalls:sys_enter/args[6] == 1/", 2, "`args` has 6 elements"),
-        ("sched:sched_process_*/filename == 'x'/", 2, "the filter of sched:sched_process_exit"),
+        (
+            "sched:sched_process_*/filename == 'x'/",
+            2,
+            "sched:sched_process_exit: the filter `filename == 'x'`, at",
+        ),
         ("user_events:mine", 1, "CONFIG_USER_EVENTS"),
         ("cycles", 1, "the processor's unit for it is absent"),
     ] {

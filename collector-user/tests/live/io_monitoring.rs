@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, ChildStdout, Command, Stdio};
 
-use collector_common::record::Histogram;
+use collector_common::record::{Histogram, Sample};
 use collector_user::session::Recording;
 
-use crate::prerequisites::live;
+use crate::prerequisites::{live, not_on_this_kernel};
 use crate::programs::{compile, folder};
 use crate::scenarios::{attribute, record_machine, settings};
 
@@ -26,7 +27,12 @@ impl Loop {
     fn of(folder: &Path) -> Self {
         let file = folder.join("disk");
         fs::write(&file, vec![1; (READS * READ_KIB) as usize * 1024]).unwrap();
-        let output = Command::new("losetup").args(["--find", "--show"]).arg(&file).output().unwrap();
+        Self::of_file(&file, &[])
+    }
+
+    fn of_file(file: &Path, options: &[&str]) -> Self {
+        let mut losetup = Command::new("losetup");
+        let output = losetup.args(["--find", "--show"]).args(options).arg(file).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let path = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end());
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
@@ -46,6 +52,47 @@ impl Drop for Loop {
         let status = Command::new("losetup").arg("--detach").arg(&self.path).status();
         if !status.is_ok_and(|status| status.success()) {
             eprintln!("{} could not be detached", self.path.display());
+        }
+    }
+}
+
+/// A file whose reads are kept waiting by a process of ours. It is gone in the end.
+struct LateDisk {
+    server: Child,
+    answers: BufReader<ChildStdout>,
+}
+
+impl LateDisk {
+    fn start(program: &Path, folder: &Path, late_us: u64) -> Self {
+        let mut server = Command::new(program);
+        server.arg("serve").arg(folder).args([READS * READ_KIB, late_us].map(|number| number.to_string()));
+        let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let answers = BufReader::new(server.stdout.take().unwrap());
+        let mut disk = Self { server, answers };
+        assert_eq!(disk.answer(), "ready");
+        disk
+    }
+
+    fn answer(&mut self) -> String {
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// How many reads it has kept waiting, and for how many nanoseconds in all.
+    fn told(&mut self) -> [u64; 2] {
+        self.server.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+        let answer = self.answer();
+        let (reads, waited) = answer.split_once(' ').unwrap();
+        [reads, waited].map(|number| number.parse().unwrap())
+    }
+}
+
+impl Drop for LateDisk {
+    fn drop(&mut self) {
+        drop(self.server.stdin.take());
+        if !self.server.wait().is_ok_and(|status| status.success()) {
+            eprintln!("the late disk was not taken away");
         }
     }
 }
@@ -117,6 +164,72 @@ fn reads_from_a_device_have_the_stacks_of_who_reads() {
     assert!(of_reader.count() > 0, "{samples:?}");
     let kind = machine.kinds()[0];
     assert_eq!([machine.string(kind.name), kind.unit.name()], ["block_io", "nanoseconds"]);
+}
+
+/// The file of the device is another process's, which keeps each read of it waiting: that is the least that they take, and what the reader
+/// sees is the most. Each takes longer than a period, so that it stands for itself alone.
+#[test]
+fn reads_from_a_device_take_as_long_as_it_keeps_them_waiting() {
+    const LATE_US: u64 = 2_000;
+    let test = "reads_from_a_device_take_as_long_as_it_keeps_them_waiting";
+    let Some(_live) = live(test) else { return };
+    if !Path::new("/dev/fuse").exists() {
+        return not_on_this_kernel(test, "it was built without CONFIG_FUSE_FS, or has not loaded it");
+    }
+    let folder = folder();
+    let mounted = folder.path().join("late");
+    fs::create_dir(&mounted).unwrap();
+    let program = compile(folder.path(), "late_disk", "late_disk.c", &[]);
+    let mut disk = LateDisk::start(&program, &mounted, LATE_US);
+    let device = Loop::of_file(&mounted.join("disk"), &["--read-only"]);
+    let file = folder.path().join("told");
+    let [count, size] = [READS, READ_KIB].map(|number| number.to_string().into());
+    let command = [program.into(), "read".into(), (&device.path).into(), count, size, file.clone().into()];
+    let before = disk.told();
+    let recording = record_machine(settings(&["io"]), &command);
+    let after = disk.told();
+    let [served, least] = [0, 1].map(|index| after[index] - before[index]);
+    let most: u64 = fs::read_to_string(file).unwrap().trim_end().parse().unwrap();
+    assert!(served == READS && least >= READS * LATE_US * 1000, "{served} reads in {least} ns");
+
+    let times = of_reads(&recording, "times of block requests", &device);
+    let sizes = of_reads(&recording, "sizes of block requests", &device);
+    println!("{} ns between {least} and {most}", times.sum);
+    assert_eq!([times.count(), sizes.count(), sizes.sum], [READS, READS, READS * READ_KIB * 1024]);
+    assert!((least..=most).contains(&times.sum), "{times:?}: {least} to {most}");
+    let shorter = times.filled().filter(|(_, end, count)| *count > 0 && *end <= LATE_US * 1000);
+    assert_eq!(shorter.count(), 0, "{times:?}");
+    let machine = &recording.machine;
+    let reads = |kind: &str, of: &str, value: &str| -> Vec<_> {
+        let is_read = |sample: &Sample| {
+            machine.string(machine.kinds()[usize::from(sample.kind.0)].name) == kind
+                && attribute(machine, sample, of) == value
+                && attribute(machine, sample, "operation") == "read"
+        };
+        machine.samples().iter().filter(is_read).collect()
+    };
+    let sum = |samples: &[Sample]| samples.iter().map(|sample| sample.value as u64).sum::<u64>();
+    let calls = reads("file_io", "path", device.path.to_str().unwrap());
+    let reads = reads("block_io", "device", &device.name);
+    assert_eq!(reads.len() as u64, READS, "{:?}", recording.ledger);
+    assert_eq!(sum(&reads), times.sum);
+    assert!(reads.iter().all(|sample| sample.value as u64 >= LATE_US * 1000), "{reads:?}");
+    // One after the other, so that the device is never busy: who reads is who issues the request.
+    let name_of = |sample: &Sample| machine.string(machine.thread(sample.thread).name);
+    assert!(reads.iter().all(|sample| name_of(sample) == "late_disk"), "{reads:?}");
+    let symbols = recording.symbolize();
+    let has_stack = |sample: &&Sample| {
+        let stack = machine.stacks().get(sample.stack);
+        stack.iter().any(|&frame| symbols.name(frame).function == "read_pieces")
+    };
+    let stacks = reads.iter().filter(has_stack).count();
+    // A CPU takes them for sure where it has seen requests end that took so long, which may be another one than that which issues them.
+    println!("{stacks} stacks");
+    assert!(stacks > 0, "{reads:?}");
+    // A request is a part of a call.
+    let (count, called) = (calls.len() as u64, sum(&calls));
+    assert_eq!(count, READS, "{:?}", recording.ledger);
+    assert!((times.sum..=most).contains(&called), "{called}: {} to {most}", times.sum);
 }
 
 /// The file of the device is locked for known times, so that what is written to the device waits for that, and so does who has it written.

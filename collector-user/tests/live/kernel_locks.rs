@@ -25,6 +25,9 @@ const HELD_MS: i64 = 60;
 const THREADS: usize = 4;
 const PIECES: usize = 60_000;
 
+/// Than what a program at a tracepoint takes.
+const FAR_LONGER_NS: u64 = 16_384;
+
 /// `Settings::off_cpu_period`, as it is by default.
 const PERIOD_NS: f64 = 1e6;
 
@@ -101,8 +104,8 @@ fn locks_has_the_time_that_a_thread_waits_for_a_files_semaphore() {
 struct Told {
     /// By thread and lock: since when, and the flags.
     open: BTreeMap<(u32, u64), (u64, u32)>,
-    /// By kind: how many, and nanoseconds.
-    over: BTreeMap<&'static str, (u64, u64)>,
+    /// By kind: nanoseconds of each.
+    over: BTreeMap<&'static str, Vec<u64>>,
 }
 
 /// A hook at one of the two tracepoints, with a number of it beside the lock's address.
@@ -125,14 +128,15 @@ fn waits_for_kernel_locks_are_those_that_tracepoints_tell_of() {
     let program = compile(folder.path(), "contend", "contend.c", &["-pthread"]);
     let told = Writable::new(Told::default());
     let mut settings = settings(&["locks"]);
+    // For all records of the tracepoints.
+    settings.sampling.ring_bytes = Some(32 << 20);
     settings.events.push(at("lock:contention_begin", "flags", &told, |told, key, time, flags| {
         // A mutex that is spun for in vain is told of again.
         told.open.entry(key).or_insert((time, flags as u32));
     }));
     settings.events.push(at("lock:contention_end", "ret", &told, |told, key, time, _| {
         if let Some((since, flags)) = told.open.remove(&key) {
-            let (count, ns) = told.over.entry(LockFlags(flags).name()).or_default();
-            (*count, *ns) = (*count + 1, *ns + (time - since));
+            told.over.entry(LockFlags(flags).name()).or_default().push(time - since);
         }
     }));
     let [threads, pieces] = [THREADS.to_string(), PIECES.to_string()].map(OsString::from);
@@ -140,17 +144,33 @@ fn waits_for_kernel_locks_are_those_that_tracepoints_tell_of() {
     let recording = record(settings, &[program.into(), file.into(), threads, pieces]);
     let machine = &recording.machine;
     let told = told.into_inner().unwrap();
-    let (count, ns) = told.over["mutex"];
+    let each = &told.over["mutex"];
+    let (count, ns) = (each.len() as u64, each.iter().sum::<u64>());
     let measured = machine.histograms().iter().find(|histogram| histogram.label == "mutex").unwrap();
     let mut waits = waits(machine);
     waits.retain(|sample| attribute(machine, sample, "kind") == "mutex");
     let sampled: i64 = waits.iter().map(|sample| sample.value).sum();
     println!("{count} waits, {ns} ns; {} counted, {} ns; ", measured.count(), measured.sum);
     println!("{} samples, {sampled} ns; {:?}", waits.len(), recording.ledger);
-    assert!(count > 50, "{told:?}");
-    assert_near(measured.count() as i64, count as i64, 0.02, "number of waits");
-    // The clock is looked at by both, one after the other: what takes the CPU away between them is in one of the two.
-    assert_near(measured.sum as i64, ns as i64, 0.3, "sum of waits");
+    assert!(count > 50, "{count} waits");
+    // Both are told of each, but for a hit that comes while the CPU is in another program.
+    let lost = recording.ledger.total_lost();
+    assert!(recording.ledger.lost(LossCause::RingFull) == 0 && lost <= count / 100, "{:?}", recording.ledger);
+    assert!(measured.count().abs_diff(count) <= lost, "{} and {count} waits, {lost} lost", measured.count());
+    // The clock is looked at by both, one after the other and with no other thread between them: what a hypervisor takes the CPU away for
+    // is in one of the two, for few waits. What they take themselves is a part of waits of a microsecond alone.
+    let (mut longer, mut told_longer) = (measured.count(), each.clone());
+    for (start, _, of_bucket) in measured.filled() {
+        told_longer.retain(|ns| *ns >= start);
+        let apart = longer.abs_diff(told_longer.len() as u64);
+        let told = told_longer.len();
+        assert!(
+            start < FAR_LONGER_NS || apart <= count / 100 + 1,
+            "{longer} and {told} of {count} take {start} ns: {measured:?}"
+        );
+        longer -= of_bucket;
+    }
+    assert_near(measured.sum as i64, ns as i64, 0.03, "sum of waits");
     // Those shorter than a period are recorded with a chance of their part of it, so that the variance of the sum of samples is
     // less than the sum of all times the period. Six standard deviations:
     let sum = measured.sum as f64;

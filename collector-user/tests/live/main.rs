@@ -16,8 +16,9 @@
 //! - `transfers`: reads, writes and calls on sockets, with their paths and addresses.
 //! - `page_faults`: pages that were met absent.
 //! - `processes`: who starts what, and how it ends.
-//! - `syscalls`: system calls, counted and timed.
-//! - `events`: tracepoints and counters, with their fields.
+//! - `syscalls`: system calls, counted and timed; `counted`: these, and processes, in JSON lines.
+//! - `kinds`: which kind of samples is shown where there is room for one.
+//! - `events`: tracepoints and counters, with their fields; `specifications`: how they are written.
 //! - `raw_events`: what their fields are in JSON lines.
 //! - `kernel_filters`: filters of tracepoints that the kernel applies.
 //! - `bpf_maps`: what another program writes into maps.
@@ -46,6 +47,7 @@ mod chains;
 mod command_line;
 mod compat;
 mod convert;
+mod counted;
 mod cpus;
 mod damaged;
 mod debuginfod;
@@ -68,16 +70,20 @@ mod kernel_code;
 mod kernel_filters;
 mod kernel_locks;
 mod kernel_probes;
+mod kinds;
 mod languages;
 mod ledger;
 mod lives;
 mod locks;
 mod memory;
 mod native_memory;
+mod native_memory_failures;
+mod native_memory_left;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod page_faults;
 mod peers;
+mod perf_counters;
 mod perf_events;
 mod prerequisites;
 mod probe_values;
@@ -91,6 +97,7 @@ mod raw_events;
 mod recording;
 mod scenarios;
 mod sources;
+mod specifications;
 mod surroundings;
 mod syscalls;
 mod targets;

@@ -42,7 +42,7 @@ fn record_blocks(
 }
 
 /// Records a program that does so many rounds, behind `start` in the command line. Out: also the numbers that it tells.
-fn record_told(
+pub(crate) fn record_told(
     program: &Path,
     start: &[OsString],
     rounds: u32,
@@ -59,7 +59,7 @@ fn numbers(told: &Path) -> Vec<u64> {
 }
 
 /// With a stack for about so many bytes.
-fn every(names: &[&str], bytes: u64) -> SessionSettings {
+pub(crate) fn every(names: &[&str], bytes: u64) -> SessionSettings {
     let mut settings = settings(names);
     (settings.sampling.allocation_period, settings.sampling.mapped_period) = (bytes, bytes);
     // All that is recorded has room, however late the rings are emptied.
@@ -73,7 +73,7 @@ fn counted(recording: &Recording) -> [u64; 3] {
 }
 
 /// What was counted of the program of a name.
-fn counted_of(recording: &Recording, program: &str) -> [u64; 3] {
+pub(crate) fn counted_of(recording: &Recording, program: &str) -> [u64; 3] {
     let tables = recording.machine.tables();
     let table = tables.iter().find(|table| table.name == "native memory").unwrap();
     let start = format!("{program} (");
@@ -177,7 +177,7 @@ fn each_block_is_recorded_if_asked_for() {
 }
 
 /// What begins the command line of a program that is given an allocator, and a process that has this, too.
-fn preloaded(library: &Path) -> (Running, [OsString; 2]) {
+pub(crate) fn preloaded(library: &Path) -> (Running, [OsString; 2]) {
     let mut preload = OsString::from("LD_PRELOAD=");
     preload.push(library);
     (mapped_by_another(library), ["env".into(), preload])
@@ -218,10 +218,10 @@ fn an_allocator_that_calls_itself_is_counted_once() {
 const MIMALLOC: &str = "libmimalloc.so.2";
 
 /// Libraries with allocators that programs are given.
-const ALLOCATORS: [&str; 3] = ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", MIMALLOC];
+pub(crate) const ALLOCATORS: [&str; 3] = ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", MIMALLOC];
 
 /// A library of Debian's, or of another system's; where it is missing, a test is skipped.
-fn installed(test: &str, name: &str) -> Option<PathBuf> {
+pub(crate) fn installed(test: &str, name: &str) -> Option<PathBuf> {
     let of_machine = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
     let folders = [of_machine.as_str(), "/usr/lib64", "/usr/lib"];
     let found = folders.into_iter().map(|folder| Path::new(folder).join(name)).find(|path| path.exists());

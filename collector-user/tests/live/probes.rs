@@ -115,6 +115,27 @@ fn what_a_function_returns() {
     assert_eq!(returned, expected.collect::<Vec<_>>());
 }
 
+/// By the unwind information, which `strip` leaves: an entry begins there, and says that the return address is on the stack.
+#[test]
+fn what_a_function_of_a_stripped_file_returns() {
+    let Some(_live) = live("what_a_function_of_a_stripped_file_returns") else { return };
+    let folder = folder();
+    let program = probed(folder.path(), "probed", &[]);
+    let symbols = Command::new("nm").arg(&program).output().unwrap();
+    let symbols = String::from_utf8(symbols.stdout).unwrap();
+    let line = symbols.lines().find(|line| line.ends_with(" work")).unwrap();
+    let address = u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap();
+    assert!(Command::new("strip").arg(&program).status().unwrap().success());
+    let probe = |address: u64| format!("uretprobe:{}:{address:#x}(ret:i64)", program.display());
+    let returned = values(&probe(address), &program, &["ret"], |data, refs| Ok(data.try_get_i64(refs[0])?));
+    let expected =
+        arguments().into_iter().map(|(a, text, c)| i64::from(a) - c + i64::from(text.starts_with('o')));
+    assert_eq!(returned, expected.collect::<Vec<_>>());
+    let within = Probe::parse(&probe(address + 4)).unwrap().attach(&Tracefs::open().unwrap());
+    let refused = within.expect_err("no function begins there").to_string();
+    assert!(refused.contains("by its symbols or its unwind information"), "{refused}");
+}
+
 #[test]
 fn types_say_what_a_register_holds() {
     let Some(_live) = live("types_say_what_a_register_holds") else { return };
@@ -356,7 +377,7 @@ fn what_can_not_be_probed_is_told_in_a_line() {
         ),
         (format!("uprobe:{program}:work(arg1:str)"), 2, "`arg1` is in the place of argument 0"),
         (format!("uprobe:{program}:chosen"), 2, "(an ifunc)"),
-        (format!("uprobe:{program}:work(a:i32) /b == 1/"), 2, "the filter of"),
+        (format!("uprobe:{program}:work(a:i32) /b == 1/"), 2, "work: the filter `b == 1`, at column 1"),
         (format!("usdt:{program}:probed:alwys"), 2, "did you mean probed:always?"),
         ("usdt:/bin/sh:probed:always".to_owned(), 2, "built without markers"),
         (format!("usdt:{packed}:probed:watched"), 2, "-z separate-loadable-segments"),

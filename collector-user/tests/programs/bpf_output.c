@@ -46,6 +46,7 @@ static int map(int type, unsigned key, unsigned value, unsigned entries) {
   attributes.key_size = key;
   attributes.value_size = value;
   attributes.max_entries = entries;
+  strcpy(attributes.map_name, "numbered");
   int fd = bpf(BPF_MAP_CREATE, &attributes);
   if (fd < 0) fail("map");
   return fd;

@@ -20,35 +20,56 @@ enum { NAPS = 10, WRITES = 100, PIECE = 1000, SYNCS = 5, WRONG = 7, LOOPS = 2000
 static char text[256];
 static char buffer[4096];
 
-static int pipe_ends[2];
+static _Atomic long reader, came, least;
 
-static void *write_late(void *unused) {
+// Gives so often what the other thread waits for: when that has been seen asleep, and then for 20 ms more.
+static int give_late(int end, int (*give)(int)) {
   for (int i = 0; i < NAPS; i++) {
+    while (!came) nap(1000);
+    // It may sleep for another reason for a moment.
+    do nap(1000); while (!is_asleep(reader));
+    long asleep = now();
     nap(20000);
-    if (write(pipe_ends[1], "x", 1) != 1) break;
+    least += now() - asleep;
+    came = 0;
+    if (!give(end)) return 0;
   }
-  return unused;
+  return 1;
 }
 
-NOIPA static long read_late(void) {
+static int pipe_ends[2];
+
+static int give_byte(int end) {
+  return write(end, "x", 1) == 1;
+}
+
+static void *write_late(void *unused) {
+  return give_late(pipe_ends[1], give_byte) ? &pipe_ends : unused;
+}
+
+NOIPA static long read_late(int end) {
   long all = 0;
   for (int i = 0; i < NAPS; i++) {
+    while (came) sched_yield();
     char byte;
     long before = now();
-    if (read(pipe_ends[0], &byte, 1) != 1) return -1;
+    came = before;
+    if (read(end, &byte, 1) != 1) return -1;
     all += now() - before;
   }
   KEEP_FRAME();
   return all;
 }
 
-// Tells for how many nanoseconds it saw the reads take.
+// Tells the least and the most nanoseconds for which it can have waited in all.
 static int through_a_pipe(void) {
   pthread_t writer;
+  void *is_done;
+  reader = syscall(SYS_gettid);
   CHECK(!pipe(pipe_ends) && !pthread_create(&writer, NULL, write_late, NULL));
-  long all = read_late();
-  CHECK(all > 0 && !pthread_join(writer, NULL));
-  sprintf(text, "%ld\n", all);
+  long most = read_late(pipe_ends[0]);
+  CHECK(most > 0 && !pthread_join(writer, &is_done) && is_done);
+  sprintf(text, "%ld %ld\n", least, most);
   return 0;
 }
 
@@ -125,23 +146,15 @@ static int over_tcp(int family) {
   return 0;
 }
 
-static _Atomic long receiver, came, least;
+static int give_message(int end) {
+  return send(end, buffer, 7, 0) == 7;
+}
 
-// When the other side has been seen asleep, and then for 20 ms more.
 static void *answer_late(void *unused) {
   int one = accept(listening, NULL, NULL);
-  for (int i = 0; i < NAPS; i++) {
-    while (!came) nap(1000);
-    // It may sleep for another reason for a moment.
-    do nap(1000); while (!is_asleep(receiver));
-    long asleep = now();
-    nap(20000);
-    least += now() - asleep;
-    came = 0;
-    if (send(one, buffer, 7, 0) != 7) return NULL;
-  }
+  int is_done = give_late(one, give_message);
   close(one);
-  return unused;
+  return is_done ? &listening : unused;
 }
 
 NOIPA static long receive_late(int one) {
@@ -161,13 +174,14 @@ NOIPA static long receive_late(int one) {
 static int late_over_tcp(void) {
   int port;
   pthread_t server;
+  void *is_done;
   listening = listen_on(AF_INET, 1, &port);
-  receiver = syscall(SYS_gettid);
+  reader = syscall(SYS_gettid);
   CHECK(listening >= 0 && !pthread_create(&server, NULL, answer_late, NULL));
   int one = connect_to(AF_INET, 1, port, 0);
   CHECK(one >= 0);
   long most = receive_late(one);
-  CHECK(most > 0 && !pthread_join(server, NULL));
+  CHECK(most > 0 && !pthread_join(server, &is_done) && is_done);
   sprintf(text, "%d %ld %ld\n", port, least, most);
   return 0;
 }

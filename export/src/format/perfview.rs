@@ -1,6 +1,5 @@
-//! `PerfView`: `StackSource` XML in a zip archive, as `PerfView` itself saves a view of stacks. Samples of one kind, each with its time:
-//! of the first kind that there are samples of, in the order of
-//! [`ExportMachine::kinds`](collector_common::record::ExportMachine::kinds).
+//! `PerfView`: `StackSource` XML in a zip archive, as `PerfView` itself saves a view of stacks. Samples of one kind
+//! ([`ExportMachine::shown_kind`](collector_common::record::ExportMachine::shown_kind)), each with its time.
 //!
 //! Source of the format: `XmlStackSourceWriter` and `XmlStackSource` of microsoft/perfview. A stack is a node with its caller, from the
 //! process (`Process64 NAME (PID)`) and the thread (`Thread (TID) NAME`) on, so that `PerfView` groups by these as it does with its own

@@ -44,6 +44,18 @@ impl ImportFormat for Folded {
         "folded stacks"
     }
 
+    fn endings(&self) -> &'static str {
+        ".folded .txt"
+    }
+
+    fn signature(&self) -> &'static [u8] {
+        b""
+    }
+
+    fn mark(&self) -> &'static str {
+        "lines of `a;b;c COUNT`, perhaps in gzip"
+    }
+
     fn begins(&self, begin: &Begin<'_>) -> bool {
         let mut lines = begin.plain.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_empty(line));
         lines.next().is_some_and(|line| {
@@ -88,8 +100,13 @@ fn read(machine: ExportMachine, input: impl Read, most: u64) -> Result<Imported,
         }
         let text = String::from_utf8_lossy(&line);
         let Some((stack, count)) = split(&text) else {
-            let what = format!("line {number} has no count behind its last space");
-            return Err(ImportError::Malformed { format: FORMAT, what });
+            let what = format!("line {number} has no count behind its last space, as in `a;b;c 12`");
+            let is_last = line.last() != Some(&b'\n') && (number > 1 || line.contains(&b';'));
+            return Err(if is_last {
+                ImportError::Cut(format!("{what}, and no end"))
+            } else {
+                ImportError::Malformed { format: FORMAT, what }
+            });
         };
         reader.line(stack, count, number)?;
         std::mem::swap(&mut line, &mut last);

@@ -1,10 +1,12 @@
 //! What a reader of recordings is: it is given a file and makes an [`Imported`] of it.
 
 use std::borrow::Cow;
-use std::io::{self, Read, Seek};
+use std::io::{self, Read, Seek, SeekFrom};
 
 use collector_common::record::ExportMachine;
+use collector_common::remedy::{CUT, DAMAGED, EMPTY, TOO_LARGE, of_reading};
 
+use super::unpack::Beyond;
 use super::{jfr, unpack};
 use crate::format::nettrace;
 use crate::symbolize::Symbols;
@@ -47,6 +49,12 @@ pub trait ImportFormat: Sync {
     fn name(&self) -> &'static str;
     /// What it is, in a few words.
     fn description(&self) -> &'static str;
+    /// Endings that such files usually have, with a blank between them; the first is the usual one.
+    fn endings(&self) -> &'static str;
+    /// What all such files begin with; nothing where they are told by how they look.
+    fn signature(&self) -> &'static [u8];
+    /// How one is told, for people.
+    fn mark(&self) -> &'static str;
     /// Whether a file that begins so is one.
     fn begins(&self, begin: &Begin<'_>) -> bool;
     /// How many bytes one has at most: a larger one is not read. Most formats have no such limit.
@@ -81,14 +89,28 @@ pub trait ImportFormat: Sync {
     }
 }
 
-/// Why a recording could not be read.
+/// An error for a file of nothing; any other is at the same place then.
+pub(super) fn not_empty(input: &mut dyn Input) -> Result<(), ImportError> {
+    let start = input.stream_position()?;
+    let read = input.take(1).read_to_end(&mut Vec::new())?;
+    input.seek(SeekFrom::Start(start))?;
+    if read > 0 { Ok(()) } else { Err(ImportError::Empty) }
+}
+
+/// Why a recording could not be read, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// Reading or uncompressing failed.
-    #[error("reading failed: {0}")]
-    Read(#[from] io::Error),
+    #[error("reading failed: {}; {}", .0, of_reading(.0))]
+    Read(#[source] io::Error),
+    /// It has no byte.
+    #[error("it is empty; {EMPTY}")]
+    Empty,
+    /// It ends too early.
+    #[error("it is cut short: {0}; {CUT}")]
+    Cut(String),
     /// A limit is exceeded.
-    #[error("it has more than {limit} {what}, which is the most that is read")]
+    #[error("it has more than {limit} {what}, which is the most that is read; {TOO_LARGE}")]
     TooMuch {
         /// Of what.
         what: &'static str,
@@ -96,7 +118,7 @@ pub enum ImportError {
         limit: u64,
     },
     /// At one place it has more than a limit.
-    #[error("{place} has more than {limit} {what}, which is the most that is read")]
+    #[error("{place} has more than {limit} {what}, which is the most that is read; {TOO_LARGE}")]
     TooLarge {
         /// Where, as `sample 7`.
         place: String,
@@ -106,7 +128,7 @@ pub enum ImportError {
         limit: u64,
     },
     /// It is not what it begins as.
-    #[error("not a {format}: {what}")]
+    #[error("not a {format}, or a damaged one: {what}; {DAMAGED}")]
     Malformed {
         /// What it should be.
         format: &'static str,
@@ -114,12 +136,27 @@ pub enum ImportError {
         what: String,
     },
     /// It is of a kind that is not read.
-    #[error("{0}")]
-    Unsupported(String),
+    #[error("{what}; {remedy}")]
+    Unsupported {
+        /// What it is.
+        what: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
     /// It is no trace.
-    #[error(transparent)]
+    #[error("{}; {}", .0, .0.remedy())]
     Nettrace(#[from] nettrace::ReadError),
     /// It is no recording of a Java virtual machine's.
-    #[error(transparent)]
+    #[error("{}; {}", .0, .0.remedy())]
     Jfr(#[from] jfr::events::ReadError),
+}
+
+impl From<io::Error> for ImportError {
+    fn from(error: io::Error) -> Self {
+        match error.get_ref().and_then(|within| within.downcast_ref()) {
+            Some(&Beyond { what, limit }) => Self::TooMuch { what, limit },
+            None if error.kind() == io::ErrorKind::UnexpectedEof => Self::Cut(error.to_string()),
+            None => Self::Read(error),
+        }
+    }
 }

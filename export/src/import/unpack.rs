@@ -21,6 +21,26 @@ pub(super) fn begin(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(plain)
 }
 
+/// There is more than is read. It comes through readers, as what is behind an [`io::Error`].
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("it has more than {limit} {what}, which is the most that is read")]
+pub(super) struct Beyond {
+    /// Of what.
+    pub(super) what: &'static str,
+    /// The most that is read.
+    pub(super) limit: u64,
+}
+
+/// An error with the place behind which it is; one that tells of a limit stays as it is.
+pub(super) fn placed(error: io::Error, position: u64) -> io::Error {
+    if let Some(within) = error.get_ref()
+        && within.is::<Beyond>()
+    {
+        return error;
+    }
+    io::Error::new(error.kind(), format!("{error}, behind byte {position}"))
+}
+
 /// A file's bytes uncompressed. More than `limit` of them are an error that names it.
 pub(super) fn unpacked<'a>(mut input: impl Read + 'a, limit: u64) -> io::Result<Box<dyn Read + 'a>> {
     let mut start = Vec::with_capacity(GZIP.len());
@@ -43,13 +63,8 @@ struct Limited<R> {
 impl<R: Read> Read for Limited<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
-        let too_large = || {
-            let limit = self.limit;
-            io::Error::other(format!(
-                "it is larger than {limit} bytes uncompressed, which is the most that is read"
-            ))
-        };
-        self.left = self.left.checked_sub(read as u64).ok_or_else(too_large)?;
+        let too_large = || Beyond { what: "bytes uncompressed", limit: self.limit };
+        self.left = self.left.checked_sub(read as u64).ok_or_else(|| io::Error::other(too_large()))?;
         Ok(read)
     }
 }

@@ -360,7 +360,10 @@ fn what_is_not_read_names_the_remedy() {
         let told = error(&profile(version));
         assert!(told.contains(&format!("of version {version} ")) && told.contains("47 to 75"), "{told}");
     }
-    assert!(error(&json!({"a": 1})).contains("not a profile of Firefox Profiler: missing field `meta`"));
+    assert!(
+        error(&json!({"a": 1}))
+            .contains("not a profile of Firefox Profiler, or a damaged one: missing field `meta`")
+    );
 }
 
 #[test]

@@ -98,7 +98,10 @@ fn what_is_not_there_is_not_left_out() {
 #[test]
 fn what_is_wrong_is_told_with_its_line() {
     let error = |text: &str| imported(text.as_bytes()).unwrap_err().to_string();
-    assert_eq!(error("a;b 1\nc;d x\n"), "not a folded profile: line 2 has no count behind its last space");
+    let told = error("a;b 1\nc;d x\n");
+    let cause = "not a folded profile, or a damaged one: line 2 has no count behind its last space, as in `a;b;c 12`; ";
+    assert!(told.starts_with(cause), "{told}");
+    assert!(error("a;b 1\nc;d").starts_with("it is cut short: line 2 has no count"));
     assert!(error(&format!("a;b 1\n{} 1\n", "x".repeat(1 << 20))).contains("1048576 bytes in a line"));
 }
 

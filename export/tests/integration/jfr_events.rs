@@ -170,7 +170,7 @@ fn refused(bytes: &[u8]) -> (u64, &'static str) {
         Err(
             ReadError::Malformed { what, position }
             | ReadError::TooLarge { what, position }
-            | ReadError::Cut { what, position },
+            | ReadError::Cut { what, position, .. },
         ) => (position, what),
         other => panic!("{other:?}"),
     }

@@ -5,8 +5,10 @@ use std::fs;
 use std::io::{self, Write};
 
 use collector_common::event::{ByteOrder, EventField, EventFormat, Extent, FieldKind, Place, Width};
-use collector_common::ids::Nanos;
-use collector_common::record::{EventRecord, ExportMachine, Sample};
+use collector_common::ids::{Nanos, Pid};
+use collector_common::record::{
+    ClockAnchor, Column, EventRecord, Exit, ExportMachine, Histogram, ProcessLife, Sample, Table, Unit,
+};
 use export::format::jsonl::JsonLines;
 use export::format::{ExportFormat as _, Profile};
 use export::symbolize::Symbols;
@@ -100,6 +102,113 @@ fn jq_counts_samples_by_function() {
     assert_eq!(told, "[85,8,78,1,10,21,14,true,true]\n");
 }
 
+/// Two processes that were asked for, of which the second goes on; a table, one without rows, and histograms.
+fn counted() -> ExportMachine {
+    let mut machine = ExportMachine::default();
+    let system = machine.system_mut();
+    (system.start, system.end) = (Nanos(1_000), Nanos(9_000_000_000));
+    let realtime = 1_750_000_000_000_000_000;
+    system.clocks.start = Some(ClockAnchor { monotonic: system.start, realtime, boottime: None });
+    let shell = machine.add_process(Pid(7), "bash", None, Nanos(0));
+    machine.add_program(shell, Nanos(0), "sh");
+    let make = machine.add_process(Pid(20), "cc1", Some(shell), Nanos(2_000_001_000));
+    let early = machine.add_program(make, Nanos(2_000_101_000), "env");
+    machine.set_arguments(early, b"env\0cc1\0two \"words\"\0\0", false);
+    let later = machine.add_program(make, Nanos(2_000_201_000), "cc1");
+    machine.set_arguments(later, b"cc1\0-O", true);
+    machine.end_process(make, Nanos(5_500_001_000));
+    machine.process_mut(make).unwrap().exit = Some(Exit::Signal(9));
+    // What it runs was executed later than the other one was made.
+    machine.add_program(shell, Nanos(4_000_000_000), "bash");
+    machine.add_life(ProcessLife { process: shell, made: Nanos(500) });
+    machine.add_life(ProcessLife { process: make, made: Nanos(2_000_001_000) });
+    let columns = [("calls", Unit::Count), ("in all", Unit::Nanoseconds), ("moved", Unit::Bytes)];
+    let columns = columns.map(|(name, unit)| Column { name: name.to_owned(), unit }).to_vec();
+    let rows = vec![
+        ("read".to_owned(), vec![3, 4_500, 1 << 63]),
+        ("wr\"ite\n".to_owned(), vec![2, 500, 0]),
+        ("read".to_owned(), vec![1, 0, 7]),
+    ];
+    machine.add_table(Table { name: "system calls".to_owned(), columns, rows });
+    machine.add_table(Table { name: "nothing".to_owned(), columns: Vec::new(), rows: Vec::new() });
+    let mut add = |label: &str, unit, first_end, buckets: &[u64], sum| {
+        let (name, label, buckets) = ("waits".to_owned(), label.to_owned(), buckets.to_vec());
+        machine.add_histogram(Histogram { name, label, unit, first_end, buckets, sum });
+    };
+    add("all", Unit::Nanoseconds, 1_000, &[4, 0, 2, 1, 0, 0], 17_500);
+    add("no end", Unit::Bytes, 1_024, &[0, 5], 1 << 40);
+    add("none", Unit::Nanoseconds, 1_000, &[0, 0], 0);
+    // Of powers of two up to the largest number, and beyond.
+    add("large", Unit::Count, 1, &[1; 66], u64::MAX);
+    machine
+}
+
+/// Reads what was counted, line by line as a stream, and compares it with what is known.
+const READ_COUNTED: &str = r#"
+import json, sys
+
+types, found = [], {"process": [], "table": [], "histogram": []}
+for line in open(sys.argv[1], encoding="utf-8"):
+    line = json.loads(line)
+    types.append(line["type"])
+    if line["type"] in found:
+        found[line.pop("type")].append(line)
+assert types == ["recording", *["process"] * 2, *["table"] * 2, *["histogram"] * 4, "exit"], types
+
+shell, make = found["process"]
+assert shell == {
+    "time": "2025-06-15T15:06:39.999999500Z", "time_ns": 500, "pid": 7, "process": "bash",
+    "executed": [
+        {"program": "sh", "arguments": []},
+        {"program": "bash", "time": "2025-06-15T15:06:43.999999000Z", "time_ns": 4000000000, "arguments": []},
+    ],
+}, shell
+assert make == {
+    "time": "2025-06-15T15:06:42.000000000Z", "time_ns": 2000001000, "duration_ns": 3500000000, "pid": 20,
+    "process": "cc1", "parent_pid": 7, "parent": "sh", "signal": 9,
+    "executed": [
+        {"program": "env", "time": "2025-06-15T15:06:42.000100000Z", "time_ns": 2000101000,
+         "arguments": ["env", "cc1", 'two "words"', ""]},
+        {"program": "cc1", "time": "2025-06-15T15:06:42.000200000Z", "time_ns": 2000201000,
+         "arguments": ["cc1", "-O"], "arguments_cut": True},
+    ],
+}, make
+
+calls, nothing = found["table"]
+assert nothing == {"table": "nothing", "columns": [], "rows": []}, nothing
+assert calls["table"] == "system calls"
+assert calls["columns"] == [
+    {"name": "calls", "unit": "count"}, {"name": "in all", "unit": "nanoseconds"}, {"name": "moved", "unit": "bytes"}]
+assert [row["label"] for row in calls["rows"]] == ["read", 'wr"ite\n', "read"]
+sums = [sum(column) for column in zip(*(row["numbers"] for row in calls["rows"]))]
+assert sums == [6, 5000, 2**63 + 7], sums
+
+waits, no_end, none, large = found["histogram"]
+assert waits == {
+    "histogram": "waits", "label": "all", "unit": "nanoseconds", "count": 7, "sum": 17500,
+    "buckets": [{"from": 0, "to": 1000, "count": 4}, {"from": 1000, "to": 2000, "count": 0},
+                {"from": 2000, "to": 4000, "count": 2}, {"from": 4000, "to": 8000, "count": 1}],
+}, waits
+assert no_end["buckets"] == [{"from": 0, "to": 1024, "count": 0}, {"from": 1024, "to": None, "count": 5}], no_end
+assert (no_end["unit"], no_end["count"], no_end["sum"]) == ("bytes", 5, 2**40)
+assert (none["count"], none["buckets"]) == (0, []), none
+assert large["count"] == 66 and large["sum"] == 2**64 - 1
+assert sum(bucket["count"] for bucket in large["buckets"]) == 66
+bounds = [(bucket["from"], bucket["to"]) for bucket in large["buckets"]]
+assert bounds[:64] == [(0, 1)] + [(2**at, 2**(at + 1)) for at in range(63)], bounds
+assert bounds[64:] == [(2**63, None), (2**64 - 1, None)], bounds
+print("all")
+"#;
+
+#[test]
+fn python_reads_what_was_counted() {
+    let Some(mut python) = tool("python3") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.jsonl");
+    fs::write(&path, written(&counted(), &Symbols::default())).unwrap();
+    assert_eq!(output(python.args(["-c", READ_COUNTED]).arg(&path)), "all\n");
+}
+
 /// Types of lines and members of them that the documentation tells of.
 fn documented() -> [BTreeSet<String>; 2] {
     let page = include_str!("../../../docs/formats.md");
@@ -129,6 +238,7 @@ fn each_type_and_each_member_is_documented() {
         written(&recorded.machine, &recorded.symbols),
         written(&ended.machine, &ended.symbols),
         written(&spans, &nothing),
+        written(&counted(), &nothing),
     ];
     let [mut types, mut members] = [(); 2].map(|()| BTreeSet::new());
     for line in

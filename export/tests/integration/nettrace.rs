@@ -692,7 +692,7 @@ pub(crate) fn beginnings_are_read(bytes: &[u8], lengths: impl Iterator<Item = us
                 assert!(!events.is_empty() && all.starts_with(&events), "{length}");
                 with_events += 1;
             }
-            (Err(ReadError::Cut { position }), events) => {
+            (Err(ReadError::Cut { position, .. }), events) => {
                 assert!(events.is_empty() && position == length as u64, "{length}: {position}");
             }
             (Err(error), _) => panic!("{length}: {error}"),
@@ -709,7 +709,7 @@ pub(crate) fn any_damage_is_survived(mut bytes: Vec<u8>) {
         if let Err(
             ReadError::Malformed { position, .. }
             | ReadError::TooLarge { position, .. }
-            | ReadError::Cut { position },
+            | ReadError::Cut { position, .. },
         ) = read_all(&bytes)
         {
             assert!(position <= bytes.len() as u64, "{at}: {position}");

@@ -183,7 +183,7 @@ pub(crate) fn written(format: &dyn ExportFormat, machine: &ExportMachine, symbol
 /// What the bytes are of, by themselves.
 pub(crate) fn imported(bytes: &[u8]) -> Result<Imported, ImportError> {
     let Some(importer) = import::of(&bytes[..bytes.len().min(import::BEGIN)]) else {
-        return Err(ImportError::Unsupported("unknown".to_owned()));
+        return Err(ImportError::Unsupported { what: "unknown".to_owned(), remedy: "none" });
     };
     importer.import(&mut Cursor::new(bytes))
 }

@@ -1,7 +1,8 @@
-//! What keeps a file from being read. Damage behind its beginning is none of it: that is told as a loss.
+//! What keeps a file from being read, and what to do about it. Damage behind its beginning is none of it: that is told as a loss.
 
 use std::io;
 
+use collector_common::remedy;
 use thiserror::Error;
 
 /// A file can't be read as an `.etl` file.
@@ -14,6 +15,19 @@ pub enum EtlError {
         at: u64,
         /// Why.
         source: io::Error,
+    },
+    /// It has no byte.
+    #[error("the .etl file is empty")]
+    Empty,
+    /// It ends within its first buffer, before the record of the trace is whole.
+    #[error(
+        "the .etl file is cut short: it ends at byte {at}, in its first buffer, at least {missing} bytes too early"
+    )]
+    Cut {
+        /// Where it ends.
+        at: u64,
+        /// Bytes that its first buffer, or the header of it, lacks.
+        missing: u64,
     },
     /// It is none, or its beginning is damaged.
     #[error("it is not an .etl file, or its beginning is damaged: at byte {at}, {why}")]
@@ -32,4 +46,18 @@ pub enum EtlError {
         /// Bytes of buffers that may be in memory.
         memory: usize,
     },
+}
+
+impl EtlError {
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Io { source, .. } => remedy::of_reading(source),
+            Self::Empty => remedy::EMPTY,
+            Self::Cut { .. } => remedy::CUT,
+            Self::NotEtl { .. } => remedy::DAMAGED,
+            Self::Changed => "read it once its session has ended: `logman query -ets` lists those that go on",
+            Self::Overlapping { .. } => remedy::TOO_LARGE,
+        }
+    }
 }

@@ -118,15 +118,22 @@ impl<R: Read + Seek> EtlFile<R> {
 fn read_header<R: Read + Seek>(source: &mut Source<R>) -> Result<TraceHeader, EtlError> {
     let not_etl = |at: usize, why| EtlError::NotEtl { at: at as u64, why };
     let mut bytes = [0; HEADER];
-    if source.read(0, &mut bytes)? < HEADER {
-        return Err(not_etl(0, "there should be a buffer of 72 bytes and more"));
+    let cut = |at: u64, size: u64| EtlError::Cut { at, missing: size - at };
+    match source.read(0, &mut bytes)? {
+        0 => return Err(EtlError::Empty),
+        HEADER => {}
+        read => return Err(cut(read as u64, HEADER as u64)),
     }
     let buffer = BufferHeader::parse(&bytes)
         .ok_or(not_etl(0, "there should be the header of a buffer, with a size of 72 bytes to 16 MiB"))?;
     let mut loaded = Loaded::default();
     let there = source.length - HEADER as u64;
     loaded.load(source, &entry(0, &buffer, there, 0), &mut Losses::default())?;
-    let no_header = not_etl(HEADER, "the first record should be that of the trace, EventTrace with opcode 0");
+    let no_header = if source.length < buffer.size.into() {
+        cut(source.length, buffer.size.into())
+    } else {
+        not_etl(HEADER, "the first record should be that of the trace, EventTrace with opcode 0")
+    };
     let Some(first) = loaded.records.iter().find(|record| record.at == 0) else { return Err(no_header) };
     let around = Around { cpu: buffer.cpu, ticks: first.ticks, pointer_size: PointerSize::Bits64 };
     let record = parse(first.kind, loaded.bytes_of(*first), around).filter(|record| {

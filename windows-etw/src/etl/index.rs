@@ -5,6 +5,7 @@
 //! file's header gives as the size of its buffers; packed ones have any size, so that behind damage few of them are found.
 //! Where all have that size, one that tells another is not believed against the buffer that begins where it should.
 
+use std::collections::HashSet;
 use std::io::{Read, Seek};
 
 use super::buffer::{BufferHeader, HEADER, LARGEST, most_unpacked, most_unpacked_of_file};
@@ -38,8 +39,17 @@ pub(super) struct Entry {
     pub(super) is_packed: bool,
     /// The file ends in it.
     pub(super) is_cut: bool,
-    /// Events or buffers were lost before it.
-    pub(super) has_lost: bool,
+    pub(super) lost: Lost,
+}
+
+/// Whether events or buffers were lost before a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lost {
+    No,
+    /// As it says itself.
+    Before,
+    /// Before another one of its CPU, which stands before it in the file and has no records.
+    BeforeEmpty,
 }
 
 impl Entry {
@@ -77,6 +87,8 @@ pub(super) fn index<R: Read + Seek>(
     let mut at = 0;
     let mut beginning = [0; HEADER + PACKED_BEGINNING];
     let (mut is_lost, mut is_even) = (false, true);
+    // CPUs of buffers without records that tell of losses.
+    let mut losing = HashSet::new();
     let mut left = most_unpacked_of_file(source.length);
     while at < source.length {
         let length = source.read(at, &mut beginning)?;
@@ -119,6 +131,7 @@ pub(super) fn index<R: Read + Seek>(
         at += u64::from(header.size);
         let unpacked = if entry.is_packed { entry.unpacked() as u64 } else { 0 };
         let Some(rest) = left.checked_sub(unpacked) else {
+            losing.extend(header.has_lost.then_some(entry.cpu));
             losses.damage(damage(&entry, 0, DamageKind::Beyond), entry.stored.into());
             continue;
         };
@@ -126,7 +139,10 @@ pub(super) fn index<R: Read + Seek>(
         let behind = &read[HEADER..];
         let behind = &behind[..behind.len().min(entry.stored as usize)];
         if let Some(first) = first_ticks(source, &entry, behind, &mut loaded)? {
-            index.entries.push(Entry { first, ..entry });
+            let lost = if losing.remove(&entry.cpu) { Lost::BeforeEmpty } else { entry.lost };
+            index.entries.push(Entry { first, lost, ..entry });
+        } else {
+            losing.extend(header.has_lost.then_some(entry.cpu));
         }
     }
     index.entries.sort_by_key(|entry| entry.first);
@@ -169,7 +185,7 @@ pub(super) fn entry(at: u64, header: &BufferHeader, there: u64, first: i64) -> E
         cpu: header.cpu,
         is_packed: header.is_packed,
         is_cut: there < header.size - HEADER as u32,
-        has_lost: header.has_lost,
+        lost: if header.has_lost { Lost::Before } else { Lost::No },
     }
 }
 

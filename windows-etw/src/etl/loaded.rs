@@ -35,6 +35,8 @@ pub(super) struct Loaded {
     unpacked_length: Option<usize>,
     /// Whether records of the kernel's are among those below.
     pub(super) has_kernel: bool,
+    /// Whether others are.
+    pub(super) has_others: bool,
     pub(super) records: Vec<Record>,
 }
 
@@ -89,7 +91,7 @@ impl Loaded {
     fn find_records(&mut self, entry: &Entry, losses: &mut Losses) {
         let mut records: Vec<Record> = mem::take(&mut self.records);
         records.clear();
-        let mut has_kernel = false;
+        let (mut has_kernel, mut has_others) = (false, false);
         let bytes = self.bytes();
         let (mut at, mut is_sorted) = (0, true);
         // Records without a time came with the one before them, or the first of the buffer's with one.
@@ -119,7 +121,9 @@ impl Loaded {
                         record.ticks = ticks;
                     }
                 }
-                has_kernel |= matches!(frame.kind, Kind::System(_) | Kind::Compact(_) | Kind::PerfInfo(_));
+                let is_kernel = matches!(frame.kind, Kind::System(_) | Kind::Compact(_) | Kind::PerfInfo(_));
+                has_kernel |= is_kernel;
+                has_others |= !is_kernel;
                 last = frame.ticks.or(last);
                 let (at, size, kind) = (at as u32, frame.size as u16, frame.kind);
                 records.push(Record { ticks, at, size, kind });
@@ -129,7 +133,7 @@ impl Loaded {
         if !is_sorted {
             records.sort_by_key(|record| record.ticks);
         }
-        (self.has_kernel, self.records) = (has_kernel, records);
+        (self.has_kernel, self.has_others, self.records) = (has_kernel, has_others, records);
     }
 }
 

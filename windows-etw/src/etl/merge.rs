@@ -15,13 +15,16 @@
 //! forgotten and loaded again: how far each was given is kept.
 //!
 //! Records of one time are given in the order of the file.
+//!
+//! A buffer says that something was lost before it. Where it has no records of the kernel's, that is said with the next one of its CPU that has: of
+//! a session that has both. A file may be put together of sessions, of which one has those of providers alone, and loses nothing else.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashSet};
 use std::io::{Read, Seek};
 
 use super::error::EtlError;
-use super::index::Entry;
+use super::index::{Entry, Lost};
 use super::loaded::{Loaded, Record};
 use super::losses::Losses;
 use super::source::Source;
@@ -45,6 +48,33 @@ struct Run {
     given: usize,
     /// When the next one came.
     next: i64,
+    /// Whether events of the kernel may have been lost before it; known once one was given.
+    is_after_loss: bool,
+}
+
+/// Losses that no record of the kernel's was told of yet.
+#[derive(Debug, Default)]
+struct Untold {
+    cpus: HashSet<u16>,
+    /// Whether the kernel's records and others are in one session.
+    is_mixed: bool,
+}
+
+impl Untold {
+    /// A buffer begins. Out: whether that is behind a loss of the kernel's.
+    fn begin(&mut self, entry: &Entry, loaded: &Loaded) -> bool {
+        // The first buffer has what describes the file.
+        self.is_mixed |= entry.at > 0 && loaded.has_kernel && loaded.has_others;
+        let is_of_kernel = match entry.lost {
+            Lost::No => false,
+            Lost::Before => loaded.has_kernel || self.is_mixed || loaded.records.is_empty(),
+            Lost::BeforeEmpty => true,
+        };
+        if is_of_kernel {
+            self.cpus.insert(entry.cpu);
+        }
+        loaded.has_kernel && self.cpus.remove(&entry.cpu)
+    }
 }
 
 impl Run {
@@ -69,6 +99,7 @@ pub(super) struct Merge {
     current: Option<usize>,
     /// The key up to which that is so.
     until: Key,
+    untold: Untold,
     spare: Vec<Loaded>,
     /// Bytes of `runs` and `spare`.
     memory: usize,
@@ -91,6 +122,7 @@ impl Merge {
             heap: BinaryHeap::new(),
             current: None,
             until: (i64::MIN, 0),
+            untold: Untold::default(),
             spare: Vec::new(),
             memory: 0,
             most_memory,
@@ -122,19 +154,21 @@ impl Merge {
 
     /// The bytes of the record that was given last, its CPU, and whether events of the kernel may have been lost just before it.
     pub(super) fn last(&self, place: usize, record: Record) -> Option<(&[u8], u16, bool)> {
-        let Run { entry, loaded, given, .. } = self.runs.get(place)?.as_ref()?;
+        let Run { entry, loaded, given, is_after_loss, .. } = self.runs.get(place)?.as_ref()?;
         let loaded = loaded.as_ref()?;
-        let is_after_loss = *given == 1 && entry.has_lost && loaded.has_kernel;
-        Some((loaded.bytes_of(record), entry.cpu, is_after_loss))
+        Some((loaded.bytes_of(record), entry.cpu, *given == 1 && *is_after_loss))
     }
 
     /// The next record of the current run, if none is older.
     fn take(&mut self, place: usize) -> Option<Record> {
         let run = self.runs.get_mut(place)?.as_mut()?;
-        let records = &run.loaded.as_ref()?.records;
-        let record = *records.get(run.given)?;
+        let loaded = run.loaded.as_ref()?;
+        let record = *loaded.records.get(run.given)?;
         if (record.ticks, run.entry.at) > self.until {
             return None;
+        }
+        if run.given == 0 {
+            run.is_after_loss = self.untold.begin(&run.entry, loaded);
         }
         run.given += 1;
         Some(record)
@@ -175,10 +209,11 @@ impl Merge {
             self.opened += 1;
             let loaded = self.load(&entry, source, losses)?;
             let Some(next) = loaded.first() else {
+                self.untold.begin(&entry, &loaded);
                 self.put_by(loaded);
                 continue;
             };
-            let run = Run { entry, loaded: Some(loaded), given: 0, next };
+            let run = Run { entry, loaded: Some(loaded), given: 0, next, is_after_loss: false };
             let key = run.key();
             let place = self.free.pop().unwrap_or(self.runs.len());
             if place == self.runs.len() {

@@ -25,6 +25,8 @@ pub struct Family {
     roots: Vec<Pid>,
     /// In units of [`AliveProcess::made`].
     began: u64,
+    /// All that were there when it began.
+    there: Vec<AliveProcess>,
     /// By number and time.
     members: HashSet<(Pid, u64)>,
 }
@@ -32,7 +34,8 @@ pub struct Family {
 impl Family {
     /// Of `roots`, when a recording begins, with all that are there; none of these where nobody tells.
     pub fn new(processes: &[AliveProcess], roots: &[Pid], began: u64) -> Self {
-        let mut family = Self { roots: roots.to_vec(), began, members: HashSet::new() };
+        let mut family =
+            Self { roots: roots.to_vec(), began, there: processes.to_vec(), members: HashSet::new() };
         family.members = family.all(processes).map(|process| (process.pid, process.made)).collect();
         family
     }
@@ -40,6 +43,11 @@ impl Family {
     /// One more that it is of, as a command's.
     pub fn add(&mut self, root: Pid) {
         self.roots.push(root);
+    }
+
+    /// All that were there when it began, of it or not.
+    pub fn there(&self) -> &[AliveProcess] {
+        &self.there
     }
 
     /// Whether no process is named, so that all are meant.

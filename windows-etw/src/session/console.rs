@@ -4,7 +4,7 @@
 //! A session is started while nothing can be stopped, and none is once all were: so there is none that is not known here.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::error::{SessionError, Win32Error};
 use super::intervals::Intervals;
@@ -14,6 +14,8 @@ use super::sys::{self, Signal};
 /// Whether the program is asked to end, and ends by itself.
 static WATCHED: AtomicBool = AtomicBool::new(false);
 static ASKED: AtomicBool = AtomicBool::new(false);
+/// What is done about the first Ctrl-C where it comes when all sessions are over.
+static LATE: OnceLock<fn()> = OnceLock::new();
 static LEFT: Mutex<Left> = Mutex::new(Left::NONE);
 
 /// From one time that all sessions were stopped to the next. What was begun in one round is not gone on with in another.
@@ -30,6 +32,8 @@ struct Left {
     /// What is written down of that.
     changed: Option<Changed>,
     round: Round,
+    /// Whether any session was started.
+    has_run: bool,
     /// Whether the process ends, so that there is no other round.
     is_last: bool,
 }
@@ -40,12 +44,18 @@ impl Left {
         intervals: Intervals::NONE,
         changed: None,
         round: Round(0),
+        has_run: false,
         is_last: false,
     };
 
     /// Whether what was begun in `round` goes on.
     fn is_on(&self, round: Round) -> bool {
         self.round == round && !self.is_last
+    }
+
+    /// Whether there were sessions, and are none any more.
+    fn is_over(&self) -> bool {
+        self.has_run && self.running.is_empty()
     }
 
     /// Has `start` start a session, unless all were stopped.
@@ -59,6 +69,7 @@ impl Left {
             return Err(Win32Error::CANCELLED);
         }
         let started = start()?;
+        self.has_run = true;
         self.running.push(name.to_owned());
         Ok(started)
     }
@@ -100,9 +111,16 @@ impl Left {
     }
 }
 
-/// Has the first Ctrl-C ask the program to end ([`is_asked_to_end`]), which is to do so by itself from now on.
-pub fn watch() -> Result<(), SessionError> {
+/// Has the first Ctrl-C ask the program to end ([`is_asked_to_end`]), which is to do so by itself from now on. Where that comes when all sessions are over, nobody asks
+/// any more: `late` is called, on a thread of its own, to say what goes on. It is the first caller's.
+///
+/// # Errors
+/// When Windows does not let it be seen.
+pub fn watch(late: fn()) -> Result<(), SessionError> {
+    LATE.get_or_init(|| late);
     WATCHED.store(true, Ordering::Relaxed);
+    let of = |cause| SessionError::of("SetConsoleCtrlHandler", "the console", cause);
+    sys::hear_interrupts().map_err(of)?;
     guard()
 }
 
@@ -121,6 +139,10 @@ pub fn is_asked_to_end() -> bool {
 fn on_signal(signal: Signal) -> bool {
     let is_watched = WATCHED.load(Ordering::Relaxed);
     if is_watched && !ASKED.swap(true, Ordering::Relaxed) && signal == Signal::Interrupt {
+        let is_over = left().is_over();
+        if let Some(late) = LATE.get().filter(|_| is_over) {
+            late();
+        }
         return true;
     }
     // There is nobody to tell an error to.
@@ -219,12 +241,14 @@ pub(super) fn is_running(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
+
     use super::*;
 
     #[test]
     fn the_second_ctrl_c_stops_sessions_at_once() {
         let _turn = turn();
-        watch().unwrap();
+        watch(late).unwrap();
         let began = round();
         start("console-test", began, || Ok(())).unwrap();
         assert!(!is_asked_to_end());
@@ -241,6 +265,34 @@ mod tests {
             assert!(matches!(interval_begins(10_000, round), Err(SessionError::Interrupted)));
         }
         forget();
+    }
+
+    static WERE_LATE: AtomicUsize = AtomicUsize::new(0);
+
+    fn late() {
+        WERE_LATE.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn the_first_ctrl_c_behind_the_last_session_says_what_goes_on() {
+        let _turn = turn();
+        watch(late).unwrap();
+        let were_late = || WERE_LATE.swap(0, Ordering::Relaxed);
+        were_late();
+        start("console-test-over", round(), || Ok(())).unwrap();
+        assert!(interrupt() && were_late() == 0);
+        ASKED.store(false, Ordering::Relaxed);
+        stopped("console-test-over");
+        assert!(interrupt() && were_late() == 1);
+        // The second one ends the process.
+        assert!(!interrupt() && were_late() == 0);
+        forget();
+        let mut left = Left::NONE;
+        assert!(!left.is_over(), "it is not begun");
+        left.start("one", left.round, || Ok(())).unwrap();
+        assert!(!left.is_over());
+        left.running.clear();
+        assert!(left.is_over());
     }
 
     #[test]

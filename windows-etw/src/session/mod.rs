@@ -11,6 +11,7 @@ mod claim;
 pub mod console;
 mod error;
 mod intervals;
+mod kernel_logger;
 mod losses;
 mod restored;
 mod running;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::absolute;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use crate::plan::{Buffers, Flags, KernelEvent, ProviderPlan};
 
 use super::console::{self, Round};
 use super::error::{SessionError, Win32Error};
+use super::kernel_logger::Started;
 use super::losses::Losses;
 use super::settings::Settings;
 use super::start;
@@ -38,6 +39,10 @@ pub(super) struct Session {
     part: Part,
     handle: Handle,
     reader: Option<Reading>,
+    /// What it had lost when it was asked last.
+    told: Mutex<Losses>,
+    /// Where it is the one that all programs share.
+    shared: Option<Started>,
     is_stopped: bool,
 }
 
@@ -73,7 +78,9 @@ impl Session {
         let properties = || Properties::of(kind, buffers, live, file.as_deref()).ok_or_else(place);
         let handle = started(&name, part, round, properties)?;
         // From here on, what fails stops it.
-        let mut session = Self { name, part, handle, reader: None, is_stopped: false };
+        let told = Mutex::default();
+        let shared = (part == Part::Kernel).then(Started::now).flatten();
+        let mut session = Self { name, part, handle, reader: None, told, shared, is_stopped: false };
         if live {
             session.read(sink(part))?;
         }
@@ -122,11 +129,21 @@ impl Session {
     }
 
     pub(super) fn losses(&self) -> Result<Losses, SessionError> {
-        sys::control(self.handle, Control::Query).map_err(|cause| self.failed("ControlTraceW", cause))
+        let losses = sys::control(self.handle, Control::Query);
+        let losses = losses.map_err(|cause| self.failed("ControlTraceW", cause))?;
+        *self.told() = losses;
+        Ok(losses)
+    }
+
+    fn told(&self) -> MutexGuard<'_, Losses> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        self.reader.as_ref().is_some_and(|reading| reading.thread.is_finished())
+        match &self.reader {
+            Some(reading) => reading.thread.is_finished(),
+            None => self.losses().is_err_and(|error| error.is_of_no_session()),
+        }
     }
 
     pub(super) fn stop(mut self) -> Outcome {
@@ -155,29 +172,30 @@ impl Session {
         let ended = reading.map(|reading| reading.thread.join());
         let (losses, unstopped) = match stopped {
             Ok(losses) => (losses, None),
-            // Somebody else has stopped it; what it lost is not known any more.
-            Err(Win32Error::WMI_INSTANCE_NOT_FOUND) => (Losses::default(), None),
+            // Somebody else has stopped it; what it has lost since it was asked is not known any more.
+            Err(Win32Error::WMI_INSTANCE_NOT_FOUND) => (*self.told(), None),
             Err(cause) => {
+                if let Some(shared) = self.shared.take() {
+                    shared.leave();
+                }
                 let up_to_now = sys::control(self.handle, Control::Query).unwrap_or_default();
                 (up_to_now, Some(SessionError::Unstopped { name: self.name.clone(), cause }))
             }
         };
-        let (events, unread) = ended.map_or((0, None), |ended| match self.read_to_its_end(ended) {
-            Ok(events) => (events, None),
-            Err(error) => (0, Some(error)),
-        });
+        let (events, unread) = ended.map_or((0, None), |ended| self.read_to_its_end(ended));
         Outcome { losses, events, failed: unstopped.or(unread) }
     }
 
-    /// How many events the sink was given.
-    fn read_to_its_end(&self, ended: thread::Result<Ended>) -> Result<u64, SessionError> {
+    /// How many events the sink was given, and why these are not all.
+    fn read_to_its_end(&self, ended: thread::Result<Ended>) -> (u64, Option<SessionError>) {
         let panicked = |message| SessionError::SinkPanicked { name: self.name.clone(), message };
-        let ended = ended.map_err(|panic| panicked(said(&*panic)))?;
-        if let Some(panic) = ended.panic {
-            return Err(panicked(said(&*panic)));
+        match ended {
+            Err(panic) => (0, Some(panicked(said(&*panic)))),
+            Ok(Ended { panic: Some(panic), events, .. }) => (events, Some(panicked(said(&*panic)))),
+            Ok(Ended { result, events, .. }) => {
+                (events, result.err().map(|cause| self.failed("ProcessTrace", cause)))
+            }
         }
-        ended.result.map_err(|cause| self.failed("ProcessTrace", cause))?;
-        Ok(ended.events)
     }
 }
 
@@ -230,6 +248,10 @@ mod tests {
 
     /// A session whose reader reads until its trace is closed, or for a minute.
     fn session() -> Session {
+        session_that_ends(Ok(()))
+    }
+
+    fn session_that_ends(result: Result<(), Win32Error>) -> Session {
         let trace = Arc::new(Open::nothing());
         let open = Arc::clone(&trace);
         let thread = thread::spawn(move || {
@@ -237,10 +259,18 @@ mod tests {
             while !open.is_closed() && begun.elapsed() < Duration::from_mins(1) {
                 thread::sleep(Duration::from_millis(1));
             }
-            Ended { result: Ok(()), panic: None, events: u64::from(open.is_closed()) }
+            Ended { result, panic: None, events: u64::from(open.is_closed()) }
         });
         let reader = Some(Reading { thread, trace });
-        Session { name: String::new(), part: Part::Main, handle: Handle::NONE, reader, is_stopped: true }
+        Session {
+            name: String::new(),
+            part: Part::Main,
+            handle: Handle::NONE,
+            reader,
+            told: Mutex::default(),
+            shared: None,
+            is_stopped: true,
+        }
     }
 
     #[test]
@@ -268,6 +298,21 @@ mod tests {
         }
         assert!(session.has_ended());
         assert_eq!(session.finish(Ok(Losses::default())).events, 1);
+    }
+
+    #[test]
+    fn what_was_told_is_kept_where_the_end_is_not() {
+        let lost = Losses { events: 7, file_buffers: 2, live_buffers: 1 };
+        let mut session = session_that_ends(Err(Win32Error::INVALID_PARAMETER));
+        sys::let_sessions_answer(Some((0, lost)));
+        assert_eq!(session.losses().ok(), Some(lost));
+        sys::let_sessions_answer(None);
+        session.reader.as_ref().unwrap().trace.close();
+        let ended = session.finish(Err(Win32Error::WMI_INSTANCE_NOT_FOUND));
+        assert_eq!((ended.losses, ended.events), (lost, 1));
+        assert!(
+            matches!(ended.failed, Some(SessionError::Call { call: "ProcessTrace", cause, .. }) if cause.0 == 87)
+        );
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::plan::{Buffers, Flags, HeapPlan, Plan, ProviderPlan, SampleInterval, 
 use super::claim::Claim;
 use super::console::{self, Round};
 use super::error::{SessionError, Win32Error};
+use super::kernel_logger;
 use super::losses::Losses;
 use super::restored::{self, Restored};
 use super::running::{Outcome, Session, Wanted};
@@ -23,7 +24,7 @@ use super::sys::{self, Clock, Enable, Kind, MakeSink};
 use super::unanswered::{Asked, Unanswered};
 
 /// What `NT Kernel Logger` is called, the one session for the kernel that has a name of its own.
-const NT_KERNEL_LOGGER: &str = "NT Kernel Logger";
+pub(super) const NT_KERNEL_LOGGER: &str = "NT Kernel Logger";
 
 /// The sessions of a plan. Dropping it stops them, and loses no event either.
 #[derive(Debug)]
@@ -108,6 +109,7 @@ impl Sessions {
         let round = console::round();
         let claim = Claim::of(&settings.name)?;
         stop_sessions(&settings.name);
+        kernel_logger::stop_abandoned();
         let restored = restored::restore();
         let mut whole = Self {
             running: Vec::new(),
@@ -186,10 +188,12 @@ impl Sessions {
         Ok(())
     }
 
-    /// Tells a provider. One that has not done it in time does so later.
+    /// Tells a provider. One that has not done it in time does so later, and one that does not tell how things stand tells its events all the same.
     fn enable(&mut self, provider: &ProviderPlan, what: Enable) -> Result<(), SessionError> {
         match self.main()?.enable(provider, what) {
-            Err(Win32Error::TIMEOUT) => self.unanswered.push(Unanswered::at_start(provider, what)),
+            Err(cause) if cause == Win32Error::TIMEOUT || what == Enable::CaptureState => {
+                self.unanswered.push(Unanswered::at_start(provider, what, cause));
+            }
             // Some providers refuse administrators, too.
             Err(cause) => {
                 let of = provider.name.clone();
@@ -241,7 +245,7 @@ impl Sessions {
         self.running.iter().map(|session| Ok((session.part(), session.losses()?))).collect()
     }
 
-    /// Whether a sink has panicked, or Windows or somebody else has ended a session.
+    /// Whether a sink has panicked, or Windows or somebody else has ended a session. Of those that write a file alone Windows is asked each time.
     pub fn has_ended(&self) -> bool {
         self.running.iter().any(Session::has_ended)
     }
@@ -317,9 +321,18 @@ impl Drop for Sessions {
 /// When it may not.
 pub fn try_interval() -> Result<(), SessionError> {
     sys::turn_on_profile_privilege()?;
+    set_again(sys::interval, sys::set_interval)
+}
+
+/// What another recording sets meanwhile is not undone.
+fn set_again(
+    interval: impl FnOnce() -> Result<u32, Win32Error>,
+    set: impl FnOnce(u32) -> Result<(), Win32Error>,
+) -> Result<(), SessionError> {
+    // Where somebody else is at it for as long, it is not tried: the right to it is there.
+    let Some(_lock) = restored::lock() else { return Ok(()) };
     let of = |call| move |cause| SessionError::of(call, "the interval of CPU samples", cause);
-    let units = sys::interval().map_err(of("TraceQueryInformation"))?;
-    sys::set_interval(units).map_err(of("TraceSetInformation"))
+    set(interval().map_err(of("TraceQueryInformation"))?).map_err(of("TraceSetInformation"))
 }
 
 /// Stops what a process that was killed has left of this name, unless another one records with it. [`Sessions::start`] does so for its own name.

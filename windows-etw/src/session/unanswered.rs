@@ -35,12 +35,12 @@ pub struct Unanswered {
 
 impl Unanswered {
     /// Of one that was told at the beginning.
-    pub(super) fn at_start(provider: &ProviderPlan, what: Enable) -> Self {
+    pub(super) fn at_start(provider: &ProviderPlan, what: Enable, cause: Win32Error) -> Self {
         let asked = match what {
             Enable::On => Asked::Events,
             Enable::CaptureState => Asked::State,
         };
-        Self { provider: provider.name.clone(), asked, cause: Win32Error::TIMEOUT }
+        Self { provider: provider.name.clone(), asked, cause }
     }
 
     /// Of one that was to be asked at the end, of a session that somebody else, or Ctrl-C, had stopped.
@@ -98,7 +98,7 @@ mod tests {
         let scope = Scope { frequency_hz: 997, pids: vec![] };
         let plan = Scenario::by_name("dotnet_gc_analysis").unwrap().plan(&scope);
         let provider = plan.providers.iter().find(|provider| provider.when == When::Always).unwrap();
-        let late = |what| Unanswered::at_start(provider, what).to_string();
+        let late = |what| Unanswered::at_start(provider, what, Win32Error::TIMEOUT).to_string();
         assert_eq!(
             late(Enable::On),
             "Microsoft-Windows-DotNETRuntime was asked for its events, and was not done in 10 s: its first ones may be missing"

@@ -279,10 +279,9 @@ fn a_file_that_grows() {
 #[test]
 fn what_is_no_etl_file() {
     let text = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
-    assert_eq!(
-        text(b""),
-        "it is not an .etl file, or its beginning is damaged: at byte 0, there should be a buffer of 72 bytes and more"
-    );
+    assert_eq!(text(b""), "the .etl file is empty");
+    let cut = "the .etl file is cut short: it ends at byte ";
+    assert_eq!(text(&[0; 70]), format!("{cut}70, in its first buffer, at least 2 bytes too early"));
     assert!(text(&[0; 100]).contains("at byte 0, there should be the header of a buffer"));
     assert!(text(&Buffer::default().bytes(&[])).contains("at byte 72, the first record should be"));
     let other = Buffer::default().bytes(&[event(19, 0, 1, b"", b"")]);

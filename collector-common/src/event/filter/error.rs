@@ -2,7 +2,12 @@
 
 use std::fmt;
 
-/// A filter can't be read or does not fit the format. Prints the message, the text, and a caret below the place.
+/// Characters that are printed of the text, of what follows the place in it, and of the message, which may have names of the text in it.
+const MOST_TEXT: usize = 160;
+const MOST_REST: usize = 24;
+const MOST_MESSAGE: usize = 800;
+
+/// A filter can't be read or does not fit the format. Prints one line: the text, the place in it, and the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterError {
     source: Box<str>,
@@ -29,12 +34,27 @@ impl FilterError {
 
 impl fmt::Display for FilterError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(out, "{} (column {})", self.message, self.column())?;
-        // One line, so that the caret meets its place.
-        let line: String =
-            self.source.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
-        write!(out, "  {line}\n  {:>1$}", "^", self.column())
+        let message = one_line(&self.message, MOST_MESSAGE);
+        if self.source.trim().is_empty() {
+            return write!(out, "the filter is empty: {message}");
+        }
+        write!(out, "the filter `{}`, at column {}, ", one_line(&self.source, MOST_TEXT), self.column())?;
+        match self.source.get(self.at..).map_or("", str::trim) {
+            "" => out.write_str("its end")?,
+            rest => write!(out, "before `{}`", one_line(rest, MOST_REST))?,
+        }
+        write!(out, ": {message}")
     }
 }
 
 impl std::error::Error for FilterError {}
+
+/// The first characters of a text.
+fn one_line(text: &str, most: usize) -> String {
+    let mut chars = text.chars().map(|char| if char.is_control() { ' ' } else { char });
+    let mut line: String = chars.by_ref().take(most).collect();
+    if chars.next().is_some() {
+        line.push_str("...");
+    }
+    line
+}

@@ -23,24 +23,29 @@ pub(super) enum Token<'a> {
     End,
 }
 
-/// Signs, longer ones before those they begin with.
-const SIGNS: [(&str, Token<'_>); 16] = [
-    ("==", Token::Comparison(Comparison::Equal)),
-    ("!=", Token::Comparison(Comparison::NotEqual)),
-    ("<=", Token::Comparison(Comparison::LessOrEqual)),
-    (">=", Token::Comparison(Comparison::GreaterOrEqual)),
-    ("<", Token::Comparison(Comparison::Less)),
-    (">", Token::Comparison(Comparison::Greater)),
-    ("&&", Token::And),
-    ("||", Token::Or),
-    ("&", Token::Mask),
-    ("!", Token::Not),
-    ("~", Token::TextTest(TextTest::Glob)),
-    ("(", Token::Open),
-    (")", Token::Close),
-    ("[", Token::OpenElement),
-    ("]", Token::CloseElement),
-    ("=", Token::End),
+/// Signs, longer ones before those they begin with; of one that means nothing, what is meant by it elsewhere.
+const SIGNS: [(&str, Result<Token<'_>, &str>); 21] = [
+    ("==", Ok(Token::Comparison(Comparison::Equal))),
+    ("!=", Ok(Token::Comparison(Comparison::NotEqual))),
+    ("<=", Ok(Token::Comparison(Comparison::LessOrEqual))),
+    (">=", Ok(Token::Comparison(Comparison::GreaterOrEqual))),
+    ("<>", Err("!=")),
+    ("=<", Err("<=")),
+    ("=>", Err(">=")),
+    ("=~", Err("~")),
+    ("=", Err("==")),
+    ("<", Ok(Token::Comparison(Comparison::Less))),
+    (">", Ok(Token::Comparison(Comparison::Greater))),
+    ("&&", Ok(Token::And)),
+    ("||", Ok(Token::Or)),
+    ("|", Err("||")),
+    ("&", Ok(Token::Mask)),
+    ("!", Ok(Token::Not)),
+    ("~", Ok(Token::TextTest(TextTest::Glob))),
+    ("(", Ok(Token::Open)),
+    (")", Ok(Token::Close)),
+    ("[", Ok(Token::OpenElement)),
+    ("]", Ok(Token::CloseElement)),
 ];
 
 /// Words that stand between a field and text.
@@ -66,8 +71,8 @@ pub(super) fn next(source: &str, at: usize) -> Result<(Token<'_>, usize, usize),
     let Some(first) = rest.chars().next() else { return Ok((Token::End, start, start)) };
     if let Some((sign, token)) = SIGNS.iter().find(|(sign, _)| rest.starts_with(sign)) {
         return match token {
-            Token::End => error(start, "a comparison is `==`".to_owned()),
-            token => Ok((token.clone(), start, start + sign.len())),
+            Ok(token) => Ok((token.clone(), start, start + sign.len())),
+            Err(meant) => error(start, format!("`{sign}` means nothing here; did you mean `{meant}`?")),
         };
     }
     let word_end = |is_part: fn(char) -> bool| rest.find(|char| !is_part(char)).unwrap_or(rest.len());
@@ -97,7 +102,7 @@ pub(super) fn next(source: &str, at: usize) -> Result<(Token<'_>, usize, usize),
             let token = known.map_or(Token::Name(word.into()), |(_, token)| token.clone());
             Ok((token, start, start + length))
         }
-        other => error(start, format!("`{other}` means nothing here")),
+        other => error(start, format!("`{}` means nothing here", other.escape_debug())),
     }
 }
 

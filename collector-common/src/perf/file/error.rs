@@ -1,4 +1,4 @@
-//! Why a `perf.data` could not be read or written.
+//! Why a `perf.data` could not be read or written, and what to do about it.
 
 use std::fmt;
 
@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::Feature;
 use crate::perf::{AttrError, RecordKind, WriteError};
+use crate::remedy;
 
 /// Why a `perf.data` could not be read.
 #[derive(Debug, Error)]
@@ -73,6 +74,24 @@ pub enum FileError {
         /// What is wrong.
         what: String,
     },
+}
+
+impl FileError {
+    /// What to do about it, for who can't read the file at all: what was read before it is good for all that.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Io(error) => remedy::of_reading(error),
+            Self::Magic(_) => {
+                "name a file that `perf record` or `collector run -o FILE.perf.data` has written"
+            }
+            Self::FirstVersion => "record it again with perf of Linux 2.6.36 or newer",
+            Self::NotAStream(_) => "name the file in place of a stream",
+            Self::CutOff { .. } => remedy::CUT,
+            Self::Attr { .. } | Self::Entries { .. } | Self::RecordSize { .. } | Self::Packed { .. } => {
+                remedy::DAMAGED
+            }
+        }
+    }
 }
 
 /// A part of a `perf.data`.

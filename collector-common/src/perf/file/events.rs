@@ -3,6 +3,7 @@
 use hashbrown::HashMap;
 
 use super::section::Section;
+use super::{GroupDescription, branch_counters};
 use crate::perf::fields::Fields;
 use crate::perf::{Attr, AttrError, ByteOrder, Bytes, ParseConfig, RawRecord, RecordKind};
 
@@ -62,6 +63,11 @@ impl Events {
         let (attr, ids) = bytes.split_at_checked(own).ok_or(cut_off)?;
         let ids = Section::read(&mut Fields::new(Bytes::from(ids), order)).ok_or(cut_off)?;
         Ok((Attr::parse(attr, order)?, ids))
+    }
+
+    /// Takes in which events are of one group, as far as it decides how their records are laid out.
+    pub(super) fn set_groups(&mut self, groups: &[GroupDescription]) {
+        branch_counters::group(&mut self.all, groups);
     }
 
     /// Gives names to events, by their ids or else by their places.

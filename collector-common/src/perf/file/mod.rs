@@ -9,6 +9,7 @@
 //! Source: `tools/perf/Documentation/perf.data-file-format.txt` and `tools/perf/util/header.c` of Linux.
 
 mod bpf;
+mod branch_counters;
 mod copy;
 mod describe;
 mod error;
@@ -24,6 +25,7 @@ mod user;
 mod writer;
 
 pub use bpf::{BpfProgram, BpfTypes};
+pub use branch_counters::{BranchCount, BranchCounters};
 pub use copy::{Copied, copy};
 pub use error::{FileError, FilePart, FileWriteError, MissingFeatures, Place};
 pub use events::FileEvent;

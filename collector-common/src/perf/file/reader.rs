@@ -8,8 +8,8 @@ use super::features::FEATURE_BITS;
 use super::section::{Apart, Section, exactly};
 use super::unpack::{Damaged, Unpacker};
 use super::{
-    Compressed, Compressed2, Feature, Features, FileError, FileEvent, FilePart, HeaderFeature,
-    MissingFeatures, ParsedUser, Place, UserRecord,
+    BranchCounters, Compressed, Compressed2, Feature, Features, FileError, FileEvent, FilePart,
+    HeaderFeature, MissingFeatures, ParsedUser, Place, UserRecord,
 };
 use crate::perf::fields::Fields;
 use crate::perf::{
@@ -148,6 +148,7 @@ impl<R: Read + Seek> FileReader<R> {
             let has_records = data.size > 0;
             file.read_features(list, flags.iter(), has_records)?;
             file.name_events();
+            file.group_events();
         }
         file.reader.seek(SeekFrom::Start(data.offset))?;
         file.next_at = data.offset;
@@ -319,6 +320,11 @@ impl<R: Read> FileReader<R> {
     /// The events, as far as they have been read: of a stream, those before the last record.
     pub fn events(&self) -> &[FileEvent] {
         &self.events.all
+    }
+
+    /// What the counts of an event's branches are of, if they are counted and it is told: of a stream, as far as it has been read.
+    pub fn branch_counters(&self, event: usize) -> Option<BranchCounters> {
+        BranchCounters::of(event, &self.events.all, &self.features)
     }
 
     /// What is known of the machine and of the recording, as far as it has been read.
@@ -524,13 +530,20 @@ impl<R: Read> FileReader<R> {
             // There are no more than a header has bits for.
             UserRecord::HeaderFeature(HeaderFeature { feature, section }) if feature.0 < FEATURE_BITS => {
                 self.features.add(feature, section.to_cow().into_owned());
-                if feature == Feature::EVENT_DESC {
-                    self.name_events();
+                match feature {
+                    Feature::EVENT_DESC => self.name_events(),
+                    Feature::GROUP_DESC => self.group_events(),
+                    _ => {}
                 }
             }
             _ => {}
         }
         Ok(false)
+    }
+
+    /// Of a stream, all events come before it is told which of them are of one group.
+    fn group_events(&mut self) {
+        self.events.set_groups(&self.features.groups().unwrap_or_default());
     }
 
     fn name_events(&mut self) {

@@ -99,7 +99,8 @@ pub struct BranchEntry {
     pub to: Avma,
     /// What is known of it.
     pub flags: BranchFlags,
-    /// Occurrences of events since the branch before, some bits for each event.
+    /// Occurrences of events since the branch before, some bits for each event: a
+    /// [`file::BranchCounters`](crate::perf::file::BranchCounters) tells of which.
     pub counters: Option<u64>,
 }
 

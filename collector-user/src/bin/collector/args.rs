@@ -77,6 +77,10 @@ pub(crate) struct RunArgs {
     /// .nettrace and .firefox.json.gz, on another machine, too
     #[arg(long, conflicts_with = "no_inline")]
     pub(crate) no_symbols: bool,
+    /// The kind of samples that outputs show which have room for one (folded stacks, flame graphs, PerfView), as `off_cpu`; others have all
+    /// kinds, and show it first
+    #[arg(long, value_name = "NAME")]
+    pub(crate) kind: Option<String>,
     /// Write figures of the recording itself, as JSON; `-` is stdout
     #[arg(long, value_name = "FILE.json")]
     pub(crate) stats: Option<PathBuf>,
@@ -106,6 +110,10 @@ pub(crate) struct ConvertArgs {
     /// .nettrace and .firefox.json.gz, on another machine, too
     #[arg(long, conflicts_with = "no_inline")]
     pub(crate) no_symbols: bool,
+    /// The kind of samples that outputs show which have room for one (folded stacks, flame graphs, PerfView), as `off_cpu`; others have all
+    /// kinds, and show it first
+    #[arg(long, value_name = "NAME")]
+    pub(crate) kind: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -116,6 +124,9 @@ pub(crate) struct ReportArgs {
     /// How many functions
     #[arg(long, value_name = "N", default_value_t = 10, allow_negative_numbers = true)]
     pub(crate) top: usize,
+    /// Of which kind of samples, as `off_cpu`; the head of the table names those that there are
+    #[arg(long, value_name = "NAME")]
+    pub(crate) kind: Option<String>,
 }
 
 /// How much is looked up for each frame.

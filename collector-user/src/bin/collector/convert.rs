@@ -8,15 +8,17 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use collector_common::perf::file::{FileError, FileReader, copy};
 use collector_user::output::Places;
-use collector_user::replay::{Recording, Replay, UNFINISHED, open_recording};
+use collector_user::replay::{Recording, Replay, ReplayError, UNFINISHED, open_recording};
 use export::format::Profile;
 use export::import::ImportFormat;
 use export::symbolize::Detail;
 
 use crate::args::{ConvertArgs, detail};
-use crate::imported::{Opened, import, readable, reader_for, reader_of, summary, tell_warnings};
+use crate::imported::{Opened, import, reader_for, reader_of, summary, tell_warnings};
+use crate::kind;
 use crate::output::{Output, event_bytes, kept_events, tell_all_but_last, tell_failures, tell_left_out};
 use crate::raw::{NAME, RawOutput, is_raw, refuse_no_inline};
+use crate::unread::{By, unopened, unreadable, unreadable_file};
 use crate::{Usage, finished, say};
 
 pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
@@ -25,6 +27,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
     if args.no_inline {
         refuse_no_inline(&args.outputs, format)?;
     }
+    kind::refuse_of_records(args.kind.as_deref(), &args.outputs, format)?;
     if let Some(path) = args.outputs.iter().find(|path| is_same(path, &args.input)) {
         let path = path.display();
         return Err(Usage(format!("{path} is what is read, and would be replaced: name another file")).into());
@@ -45,7 +48,8 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
     }
     let mut results: Vec<_> = raw.into_iter().map(|output| input.copy(output)).collect();
     if !others.is_empty() {
-        results.extend(input.write(others, detail(args.no_inline, args.no_symbols))?);
+        let detail = detail(args.no_inline, args.no_symbols);
+        results.extend(input.write(others, detail, args.kind.as_deref())?);
     }
     tell_all_but_last(results)?;
     Ok(ExitCode::SUCCESS)
@@ -75,7 +79,8 @@ impl<'a> Input<'a> {
             return Ok(Self::File(path));
         }
         let name = if is_stdin { "stdin".to_owned() } else { path.display().to_string() };
-        let stream = match Opened::of(path).with_context(|| format!("{name} can't be read"))? {
+        let opened = Opened::of(path).map_err(|error| unopened(path, &error, By::Convert));
+        let stream = match opened? {
             Opened::File(file) => return Ok(Self::Stored(file, name)),
             Opened::Stream(stream) => stream,
         };
@@ -86,7 +91,10 @@ impl<'a> Input<'a> {
         let most = match reader_for(stream.begin(), Path::new(&name)) {
             Some(reader) => reader.most_bytes(),
             None if is_recording(stream.begin()) => u64::MAX,
-            None => return Err(unreadable()).with_context(failed),
+            None => {
+                let error = unreadable(stream.begin(), Path::new(&name), By::Convert);
+                return Err(error).with_context(failed);
+            }
         };
         let file = stream.store(most).with_context(failed)?;
         Ok(Self::Stored(file, name))
@@ -124,23 +132,18 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// What the path names, as long as there is something.
-    fn exists(path: &Path) -> anyhow::Result<()> {
-        path.metadata().map_err(|error| {
-            anyhow::anyhow!(
-                "{} can't be read: {error}; name a recording that is there: perf.data, {}",
-                path.display(),
-                readable()
-            )
-        })?;
-        Ok(())
+    /// Whether what the path names is there, and may be read.
+    fn is_there(path: &Path) -> anyhow::Result<()> {
+        let found = path.metadata();
+        let opened = found.and_then(|found| if found.is_dir() { Ok(()) } else { File::open(path).map(drop) });
+        opened.map_err(|error| unopened(path, &error, By::Convert))
     }
 
     /// Writes the records as they are.
     fn copy(&self, output: RawOutput) -> anyhow::Result<()> {
         let failed = || format!("{} can't be copied", self.name());
         if let Self::File(path) = self {
-            Self::exists(path)?;
+            Self::is_there(path)?;
         }
         if let Some((reader, _)) = self.imported().with_context(failed)? {
             let other = reader.description();
@@ -151,9 +154,13 @@ impl<'a> Input<'a> {
             );
         }
         match self {
-            Self::Stream(first) => self.copy_from(FileReader::stream(Self::stream(first))?, output),
+            Self::Stream(first) => {
+                let reader = FileReader::stream(Self::stream(first)).map_err(ReplayError::from);
+                self.copy_from(reader.with_context(failed)?, output)
+            }
             Self::Stored(file, _) => {
-                self.copy_from(FileReader::open(BufReader::new(Self::stored(file)?))?, output)
+                let reader = FileReader::open(BufReader::new(Self::stored(file)?)).map_err(ReplayError::from);
+                self.copy_from(reader.with_context(failed)?, output)
             }
             Self::File(path) => self.copy_from(open_recording(path).with_context(failed)?, output),
         }
@@ -185,26 +192,32 @@ impl<'a> Input<'a> {
         };
         let reader = reader_of(&mut file, Path::new(&self.name()))?;
         if reader.is_none() && !is_recording(&first_bytes(&mut file)?) {
-            return Err(unreadable());
+            return Err(unreadable_file(&mut file, Path::new(&self.name()), By::Convert));
         }
         Ok(reader.map(|reader| (reader, file)))
     }
 
     /// Reads what has stacks and names already, or unwinds the stacks and finds their names; and writes what that gives.
-    fn write(&self, outputs: Vec<Output>, detail: Detail) -> anyhow::Result<Vec<anyhow::Result<()>>> {
+    fn write(
+        &self,
+        mut outputs: Vec<Output>,
+        detail: Detail,
+        kind: Option<&str>,
+    ) -> anyhow::Result<Vec<anyhow::Result<()>>> {
         let failed = || format!("{} can't be converted", self.name());
         if let Self::File(path) = self {
-            Self::exists(path)?;
+            Self::is_there(path)?;
         }
         if let Some((reader, file)) = self.imported().with_context(failed)? {
-            let taken = import(reader, file, self.path(), event_bytes(&outputs)).with_context(failed)?;
+            let mut taken = import(reader, file, self.path(), event_bytes(&outputs)).with_context(failed)?;
             say(&summary(&taken.imported.machine));
             tell_warnings(&taken.imported);
+            kind::choose_for(&mut taken.imported.machine, kind, &mut outputs)?;
             let (machine, symbols) = taken.named(detail);
             tell_failures(&machine, &symbols);
             return Ok(write_all(outputs, Profile { machine: &machine, symbols: &symbols }));
         }
-        let recording = match self {
+        let mut recording = match self {
             Self::Stream(first) => run(Replay::stream(Self::stream(first)).with_context(failed)?, &outputs),
             Self::Stored(file, _) => {
                 let replay = Replay::open(Self::stored(file)?).with_context(failed)?;
@@ -213,6 +226,7 @@ impl<'a> Input<'a> {
             Self::File(path) => run(Replay::open_path(path).with_context(failed)?, &outputs),
         };
         say(&finished::summary(&recording.stats, &recording.warnings));
+        kind::choose_for(&mut recording.machine, kind, &mut outputs)?;
         let symbols = recording.symbolize_to(detail);
         tell_failures(&recording.machine, &symbols);
         Ok(write_all(outputs, Profile { machine: &recording.machine, symbols: &symbols }))
@@ -240,10 +254,6 @@ fn is_recording(begin: &[u8]) -> bool {
 fn is_stream(begin: &[u8]) -> bool {
     let is_file = |error: &FileError| matches!(error, FileError::NotAStream(_) | FileError::Magic(_));
     begin.get(..HEADER).is_some_and(|header| !FileReader::stream(header).is_err_and(|error| is_file(&error)))
-}
-
-fn unreadable() -> anyhow::Error {
-    anyhow::anyhow!("it is nothing that can be read, which is: perf.data, {}", readable())
 }
 
 /// Takes in a recording, with those of its raw events that outputs hold.

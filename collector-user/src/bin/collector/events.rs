@@ -22,7 +22,7 @@ pub(crate) fn parse(names: &[String], by_programs: bool) -> anyhow::Result<Named
 const FORMS: [(&str, &str); 9] = [
     ("uprobe:/FILE:FUNCTION", "a call of a function, or of all of a pattern; arguments by (NAME:TYPE, ...)"),
     ("uretprobe:/FILE:FUNCTION", "its return; what it returns by (NAME:TYPE)"),
-    ("usdt:/FILE:PROVIDER:NAME", "a marker in a program, which `readelf -n` lists"),
+    ("usdt:/FILE:PROVIDER:NAME", "a marker in a program, which `readelf -n` lists, or all of a pattern"),
     ("kprobe:FUNCTION", "a call of a function of the kernel, where it was built with CONFIG_KPROBE_EVENTS"),
     ("kretprobe:FUNCTION", "its return"),
     (

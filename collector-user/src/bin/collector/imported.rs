@@ -18,6 +18,7 @@ use windows_etw::part::Part;
 
 use crate::say;
 use crate::stored::Stream;
+use crate::unread::of_ending;
 
 /// What is to be read.
 pub(crate) enum Opened {
@@ -32,6 +33,10 @@ impl Opened {
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         if path.as_os_str() == "-" {
             return Self::of_stream(Box::new(io::stdin()));
+        }
+        // As a stream it would fail on some systems at its first byte alone.
+        if path.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
         }
         let file = File::open(path)?;
         if file.metadata()?.is_file() { Ok(Self::File(file)) } else { Self::of_stream(Box::new(file)) }
@@ -63,11 +68,9 @@ pub(crate) fn reader_for(begin: &[u8], path: &Path) -> Option<&'static dyn Impor
 /// Readers of what Windows writes.
 pub(crate) const OF_WINDOWS: [&dyn ImportFormat; 2] = [&Etl, &Minidump];
 
-/// What there are readers of.
-pub(crate) fn readable() -> String {
-    let all = import::importers().iter().copied().chain(OF_WINDOWS);
-    let all: Vec<&str> = all.map(ImportFormat::description).collect();
-    all.join(", ")
+/// All readers.
+pub(crate) fn readers() -> impl Iterator<Item = &'static dyn ImportFormat> {
+    import::importers().iter().copied().chain(OF_WINDOWS)
 }
 
 /// A recording that was read.
@@ -102,8 +105,27 @@ impl Taken {
 }
 
 /// Reads a file, with samples that are too many for memory in a temporary file. What Windows has written into several files is read from all
-/// of them: `path` is that of the first, where it has one.
+/// of them: `path` is that of the first, where it has one. An error says so where the ending is that of something else.
 pub(crate) fn import(
+    reader: &dyn ImportFormat,
+    file: File,
+    path: Option<&Path>,
+    event_bytes: u64,
+) -> anyhow::Result<Taken> {
+    take(reader, file, path, event_bytes).map_err(|error| {
+        let other = path.and_then(of_ending).filter(|other| other.name() != reader.name());
+        match other {
+            Some(other) => error.context(format!(
+                "it begins as {}, though its ending is that of {}",
+                reader.description(),
+                other.description()
+            )),
+            None => error,
+        }
+    })
+}
+
+fn take(
     reader: &dyn ImportFormat,
     mut file: File,
     path: Option<&Path>,

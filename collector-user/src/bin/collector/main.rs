@@ -13,6 +13,8 @@ mod events;
 mod finished;
 mod formats;
 mod imported;
+mod kind;
+mod known;
 mod list;
 #[cfg(any(target_os = "linux", windows))]
 mod lives;
@@ -36,6 +38,7 @@ mod trace;
 #[cfg(not(any(target_os = "linux", windows)))]
 mod unable;
 mod unnamed;
+mod unread;
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -10,6 +10,7 @@ use export::format::{Contents, ExportFormat, Held, Part, Profile};
 use export::symbolize::Symbols;
 
 use crate::chosen::chosen;
+use crate::kind::without_samples;
 use crate::receiver::Receiver;
 use crate::target::Target;
 use crate::{say, tell, unnamed};
@@ -24,6 +25,8 @@ const OTHER_ENDINGS: [&str; 0] = [];
 pub(crate) struct Output {
     destination: Destination,
     format: &'static dyn ExportFormat,
+    /// The kind of samples that it is to show, and of which there are none.
+    nothing_of: Option<String>,
 }
 
 enum Destination {
@@ -36,10 +39,19 @@ impl Output {
     pub(crate) fn open(path: &Path, format: Option<&str>, taken: &mut Places) -> anyhow::Result<Self> {
         if is_url(path) {
             let receiver = Receiver::open(path, format, taken)?;
-            return Ok(Self { destination: Destination::Receiver(receiver), format: &Otlp });
+            let destination = Destination::Receiver(receiver);
+            return Ok(Self { destination, format: &Otlp, nothing_of: None });
         }
         let format = chosen(path, format, &OTHER_ENDINGS)?;
-        Ok(Self { destination: Destination::Target(Target::open(path, taken)?), format })
+        let destination = Destination::Target(Target::open(path, taken)?);
+        Ok(Self { destination, format, nothing_of: None })
+    }
+
+    /// There are no samples of the kind that it is to show: where it has room for one it shows none of another in its place.
+    pub(crate) fn show_nothing_of(&mut self, kind: &str) {
+        if !self.format.holds().has(Part::Kinds) {
+            self.nothing_of = Some(kind.to_owned());
+        }
     }
 
     /// What is at its place when it is written is kept, and the file is called `name` then.
@@ -68,6 +80,9 @@ impl Output {
 
     /// Writes the profile and puts the file into place, or sends it.
     pub(crate) fn write(self, profile: Profile<'_>) -> anyhow::Result<()> {
+        let nothing = self.nothing_of.map(|_| without_samples(profile.machine));
+        let nothing = nothing.as_ref().map(|(machine, symbols)| Profile { machine, symbols });
+        let profile = nothing.unwrap_or(profile);
         match self.destination {
             Destination::Target(target) => target.fill(|out| self.format.export(profile, out)),
             Destination::Receiver(receiver) => receiver.send(profile),
@@ -89,7 +104,13 @@ pub(crate) fn tell_left_out(outputs: &[Output], profile: Profile<'_>) {
     }
     let contents = Contents::of(profile);
     for output in outputs {
-        if let Some(left_out) = contents.left_out(output.format) {
+        if let Some(kind) = &output.nothing_of {
+            say(&format!(
+                "{}: {} has no samples, as there are none of {kind}",
+                output.name(),
+                output.format.name()
+            ));
+        } else if let Some(left_out) = contents.left_out(output.format) {
             say(&format!("{}: {left_out}", output.name()));
         }
     }

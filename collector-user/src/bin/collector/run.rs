@@ -24,6 +24,7 @@ use crate::args::{Backend, RunArgs, detail};
 use crate::counted::print_counted;
 use crate::events;
 use crate::finished::{self, refuse_no_command};
+use crate::kind;
 use crate::lives::print_lives;
 use crate::options::{self, Options, Place};
 use crate::output::{kept_events, tell_failures};
@@ -43,6 +44,8 @@ struct Outputs {
     finished: finished::Outputs,
     raw: Vec<RawOutput>,
     detail: Detail,
+    /// The kind of samples that is to be shown.
+    kind: Option<String>,
 }
 
 pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
@@ -76,7 +79,7 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
         (Ended::Duration | Ended::Stopped, Some(pid)) => say(&format!("the command (pid {pid}) goes on")),
         (Ended::Duration | Ended::Stopped, None) => {}
     }
-    write(&recording, plan.outputs)?;
+    write(recording, plan.outputs)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -103,6 +106,7 @@ impl Plan {
         if args.no_inline {
             refuse_no_inline(&args.outputs, args.format.as_deref())?;
         }
+        kind::refuse_of_records(args.kind.as_deref(), &args.outputs, args.format.as_deref())?;
         refuse_no_command(args.command.is_empty())?;
         let mut taken = Places::default();
         let (raw, others): (Vec<_>, Vec<_>) =
@@ -150,8 +154,9 @@ impl Plan {
         if !raw.is_empty() && finished.profiles.is_empty() {
             refuse_nothing(&settings, scenarios.iter().map(|scenario| scenario.name))?;
         }
+        kind::refuse_unrecorded(args.kind.as_deref(), &settings)?;
         let command = if args.command.is_empty() { None } else { Some(Command::start(&args.command)?) };
-        Ok(Self { settings, outputs: Outputs { finished, raw, detail }, command })
+        Ok(Self { settings, outputs: Outputs { finished, raw, detail, kind: args.kind }, command })
     }
 }
 
@@ -302,10 +307,13 @@ fn write_raw(recording: &Recording, outputs: Vec<RawOutput>) -> Vec<anyhow::Resu
 }
 
 /// Writes everything that can be written; the last failure is given, the others are told.
-fn write(recording: &Recording, outputs: Outputs) -> anyhow::Result<()> {
-    let Outputs { finished, raw, detail } = outputs;
+fn write(mut recording: Recording, outputs: Outputs) -> anyhow::Result<()> {
+    let Outputs { mut finished, raw, detail, kind } = outputs;
+    let chosen = kind::choose_for(&mut recording.machine, kind.as_deref(), &mut finished.profiles);
     let kept: Vec<_> = raw.iter().map(RawOutput::name).collect();
-    let results = write_raw(recording, raw);
+    let mut results = write_raw(&recording, raw);
+    // What was recorded is written all the same.
+    results.extend(chosen.err().map(|error| Err(error.into())));
     let symbols = recording.symbolize_to(detail);
     tell_failures(&recording.machine, &symbols);
     let profile = Profile { machine: &recording.machine, symbols: &symbols };

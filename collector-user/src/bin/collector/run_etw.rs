@@ -16,7 +16,7 @@ use collector_user::output::Places;
 use collector_user::stats::{self, Stats};
 use export::format::Profile;
 use export::symbolize::Detail;
-use windows_etw::plan::{Plan, SCENARIOS, SampleInterval, Scenario};
+use windows_etw::plan::{AliveProcess, Plan, SCENARIOS, SampleInterval, Scenario};
 use windows_etw::session::{
     OtherProcess, OwnUsage, SessionError, Sessions, Settings, Stopped, Suspended, Target, console, own_usage,
     providers,
@@ -25,6 +25,7 @@ use windows_etw::session::{
 use crate::args::{Backend, RunArgs, detail};
 use crate::counted::print_counted;
 use crate::finished::{Outputs, refuse_no_command, summary};
+use crate::kind;
 use crate::lives::print_lives;
 use crate::options::{self, Options, Place};
 use crate::output::{event_bytes, tell_failures};
@@ -88,8 +89,8 @@ impl Prepared {
 
     /// Reads what was recorded, tells of it, and writes the outputs.
     fn write(self, ran: Ran, began_after: Duration) -> anyhow::Result<()> {
-        let Self { args, plan, shortest, pids, outputs, mut files } = self;
-        let Ran { stopped, interval, ended, child } = ran;
+        let Self { args, plan, shortest, pids, mut outputs, mut files } = self;
+        let Ran { stopped, interval, ended, child, there } = ran;
         let mut whose: Vec<Asked> = pids.into_iter().map(Asked::Running).collect();
         whose.extend(child.as_ref().map(|child| Asked::Started(Pid(child.id()))));
         let asking = Asking {
@@ -97,6 +98,7 @@ impl Prepared {
             shortest,
             whose,
             comm: args.comm,
+            there,
             volumes: volumes(),
             event_bytes: event_bytes(&outputs.profiles),
             interval_100ns: interval.map(SampleInterval::units),
@@ -104,7 +106,7 @@ impl Prepared {
             tells_lives: plan.names.iter().any(|name| name == "processes"),
             began_after_ns: began_after.as_nanos() as u64,
         };
-        let Recorded { machine, symbols, stats, mut warnings, has_dotnet } =
+        let Recorded { mut machine, symbols, stats, mut warnings, has_dotnet } =
             Recorded::read(files.open(&stopped)?, &asking)?;
         warnings.extend(unanswered(&stopped, has_dotnet));
         say(&summary(&stats, &warnings));
@@ -116,12 +118,17 @@ impl Prepared {
             );
         }
         tell_end(&ended, child.as_ref());
+        let chosen = kind::choose_for(&mut machine, args.kind.as_deref(), &mut outputs.profiles);
+        // What was recorded is written all the same.
+        let results = chosen.err().map(|error| Err(error.into())).into_iter().collect();
         let symbols = match detail(args.no_inline, args.no_symbols) {
             Detail::Addresses => symbols,
             detail => name_from_images(&machine, symbols, detail),
         };
         tell_failures(&machine, &symbols);
-        outputs.write(Profile { machine: &machine, symbols: &symbols }, Vec::new(), || with_usage(&stats))
+        outputs.write(Profile { machine: &machine, symbols: &symbols }, results, || with_usage(&stats))?;
+        files.done();
+        Ok(())
     }
 }
 
@@ -219,6 +226,8 @@ struct Ran {
     ended: Ended,
     /// Held, so that no other process has its number before all was read.
     child: Option<Child>,
+    /// Who was there when it began.
+    there: Vec<AliveProcess>,
 }
 
 impl Ran {
@@ -262,7 +271,7 @@ fn find(pids: &[u32]) -> anyhow::Result<Vec<OtherProcess>> {
 /// Records. What fails before all is recorded stops the sessions, too; what fails then is told with what there is.
 fn record(plan: &Plan, files: &TraceFiles, args: &RunArgs) -> anyhow::Result<Ran> {
     let processes = find(&args.pids)?;
-    console::watch()?;
+    console::watch(|| say("the recording is being written: a second Ctrl-C abandons it"))?;
     let settings = Settings { target: Target::File(files.path()), ..Settings::default() };
     stop_abandoned_kernel_logger();
     let mut plan = plan.clone();
@@ -291,7 +300,7 @@ fn record(plan: &Plan, files: &TraceFiles, args: &RunArgs) -> anyhow::Result<Ran
         family.add(Pid(child.id()));
     }
     ask_at_end(&mut sessions, &family);
-    Ok(Ran { stopped: sessions.stop(), interval, ended, child })
+    Ok(Ran { stopped: sessions.stop(), interval, ended, child, there: family.there().to_vec() })
 }
 
 /// Starts a command, which runs when `prepare` has returned.
@@ -450,7 +459,7 @@ mod tests {
             ..Stopped::default()
         };
         let ended = Ended::Untold(SessionError::Interrupted.into());
-        let ran = Ran { stopped, interval: None, ended, child: None };
+        let ran = Ran { stopped, interval: None, ended, child: None, there: Vec::new() };
         let error = prepared.finish(ran, Duration::from_millis(1)).unwrap_err().to_string();
         assert!(error.starts_with("the recording ended early"), "{error}");
         for told in ["`Collector` can't be stopped", "`logman stop \"Collector\" -ets`"] {
@@ -473,7 +482,7 @@ mod tests {
         fs::write(prepared.files.path(), &trace).unwrap();
         let losses = Losses { events: 5, ..Losses::default() };
         let stopped = Stopped { losses: vec![(Part::Main, losses)], ..Stopped::default() };
-        let ran = Ran { stopped, interval: None, ended: Ended::Asked, child: None };
+        let ran = Ran { stopped, interval: None, ended: Ended::Asked, child: None, there: Vec::new() };
         prepared.finish(ran, Duration::from_millis(1)).unwrap();
 
         assert_eq!(fs::read(at("x.etl")).unwrap(), trace);

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek as _, Write as _};
 use std::path::PathBuf;
 
+use collector_common::remedy::{TOO_LARGE, of_reading};
 use collector_user::spill::{temporary_file, temporary_folder};
 use export::import::BEGIN;
 
@@ -21,7 +22,7 @@ const MOST_UNKNOWN: u64 = 16 << 30;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StoreError {
     /// The stream.
-    #[error("reading failed: {0}")]
+    #[error("reading failed: {}; {}", .0, of_reading(.0))]
     Read(#[source] io::Error),
     /// The file.
     #[error(
@@ -35,7 +36,7 @@ pub(crate) enum StoreError {
         source: io::Error,
     },
     /// Nothing of its kind is read that is larger.
-    #[error("it has more than {0} bytes, which is the most that is read of such a file")]
+    #[error("it has more than {0} bytes, which is the most that is read of such a file; {TOO_LARGE}")]
     TooLarge(u64),
     /// There may be no room for all of it.
     #[error(
@@ -168,7 +169,8 @@ mod tests {
             }
         }
         let stream = Stream { begin: vec![1], rest: Broken };
-        assert_eq!(stream.store(100).unwrap_err().to_string(), "reading failed: torn");
+        let torn = stream.store(100).unwrap_err().to_string();
+        assert!(torn.starts_with("reading failed: torn; copy it to another disk"), "{torn}");
         let mut full = File::options().write(true).open("/dev/full").unwrap();
         let stream = Stream::of(&b"12"[..]).unwrap();
         assert!(matches!(stream.copy(&mut full, 100), Err(NotCopied::Written(_))));

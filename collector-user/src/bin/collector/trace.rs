@@ -5,7 +5,7 @@ use std::env;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use collector_user::etw::{RecordedPart, TraceFolder, WrittenError, open_written};
+use collector_user::etw::{RecordedPart, TraceFolder, Written, open_written};
 use collector_user::output::{Places, is_url};
 use windows_etw::part::Part;
 use windows_etw::session::Stopped;
@@ -27,11 +27,14 @@ pub(crate) fn is_trace(path: &Path, format: Option<&str>) -> bool {
     format.map_or(name.len() > ENDING.len() && name.ends_with(ENDING), |format| format == NAME)
 }
 
-/// The files of a recording. Those that are not put into place are removed when it is dropped.
+/// The files of a recording. Those that are not put into place are removed when it is dropped, unless they were to be read, and [`Self::done`] did not
+/// come: then they are all that there is of the recording.
 pub(crate) struct TraceFiles {
     folder: TraceFolder,
     /// Where they are to be; that of the first part.
     into: Option<PathBuf>,
+    /// Whether they are kept in the folder.
+    is_wanted: bool,
 }
 
 impl TraceFiles {
@@ -70,7 +73,7 @@ impl TraceFiles {
         };
         let folder =
             TraceFolder::make_in(&folder).map_err(|error| unwritable(&folder.join("x.etl"), &error))?;
-        Ok(Self { folder, into })
+        Ok(Self { folder, into, is_wanted: false })
     }
 
     /// Where the first part is written to.
@@ -86,23 +89,50 @@ impl TraceFiles {
         }
     }
 
-    /// Puts those into place that are asked for, and opens them all, that with the clock first.
+    /// Puts those into place that are asked for, and opens all that can be read, that with the clock first.
     pub(crate) fn open(&mut self, stopped: &Stopped) -> anyhow::Result<Vec<RecordedPart<File>>> {
         let goes_on = |part| stopped.goes_on(part);
         let parts = || stopped.losses.iter().map(|(part, _)| *part);
-        if parts().any(goes_on) {
+        let is_left = parts().any(goes_on);
+        if is_left {
             say(&format!("warning: {}", self.folder.leave()));
         }
-        let Some(into) = &self.into else { return Ok(open_written(stopped, &self.path())?) };
-        let places = self.folder.put(parts(), goes_on, into)?;
+        self.is_wanted = !is_left && self.into.is_none();
+        let Written { parts, unread } = self.open_in_place(stopped, parts(), goes_on)?;
+        for line in &unread {
+            say(&format!("warning: {line}"));
+        }
+        Ok(parts)
+    }
+
+    fn open_in_place(
+        &mut self,
+        stopped: &Stopped,
+        parts: impl Iterator<Item = Part>,
+        goes_on: impl Fn(Part) -> bool,
+    ) -> anyhow::Result<Written> {
+        let Some(into) = &self.into else { return Ok(open_written(stopped, &self.path(), Path::exists)?) };
+        let places = self.folder.put(parts, goes_on, into)?;
         for place in &places {
             say(&format!("wrote {}", place.display()));
         }
-        // What is at the place from before is none of this recording.
-        if places.len() < stopped.losses.len() {
-            return Err(WrittenError::Absent.into());
+        // What is at a place from before is none of this recording.
+        Ok(open_written(stopped, into, |place| places.iter().any(|own| own == place))?)
+    }
+
+    /// What was recorded is in its outputs.
+    pub(crate) fn done(mut self) {
+        self.is_wanted = false;
+    }
+}
+
+impl Drop for TraceFiles {
+    fn drop(&mut self) {
+        if self.is_wanted
+            && let Some(kept) = self.folder.keep_written()
+        {
+            say(&format!("what was recorded is kept as {}, which `collector convert` reads", kept.display()));
         }
-        Ok(open_written(stopped, into)?)
     }
 }
 
@@ -179,19 +209,61 @@ mod tests {
     }
 
     #[test]
-    fn without_an_output_nothing_is_left() {
+    fn a_part_that_can_not_be_read_is_missing_and_the_rest_is_there() {
         let Some(bytes) = bytes() else { return };
         let folder = tempfile::tempdir().unwrap();
+        let [place, other] = ["x.etl", "x.html"].map(|name| folder.path().join(name));
+        // It is not there, has nothing, or is no trace.
+        for heap in [None, Some(&b""[..]), Some(b"no trace")] {
+            for into in [&[][..], &[place.as_path()]] {
+                let others = [Path::new("-"), &other];
+                let mut files = TraceFiles::new(into, &others, &mut Places::default()).unwrap();
+                assert!(files.path().starts_with(folder.path()));
+                fs::write(files.path(), &bytes).unwrap();
+                if let Some(heap) = heap {
+                    fs::write(Part::Heap.file(&files.path()), heap).unwrap();
+                }
+                let lost: Vec<u64> =
+                    files.open(&stopped()).unwrap().iter().map(|part| part.lost.events).collect();
+                assert_eq!(lost, [3]);
+                files.done();
+                for name in names(folder.path()) {
+                    assert!(!into.is_empty() && ["x.etl", "x.heap.etl"].contains(&&*name), "{name}");
+                    fs::remove_file(folder.path().join(name)).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_read_or_written_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
         let other = folder.path().join("x.html");
-        let mut files = TraceFiles::new(&[], &[Path::new("-"), &other], &mut Places::default()).unwrap();
-        assert!(files.path().starts_with(folder.path()));
-        fs::write(files.path(), &bytes).unwrap();
+        let new = || TraceFiles::new(&[], &[&other], &mut Places::default()).unwrap();
+        let mut files = new();
         let error = files.open(&stopped()).err().unwrap().to_string();
         assert!(error.starts_with("Windows wrote no trace"), "{error}");
-        fs::write(Part::Heap.file(&files.path()), b"no trace").unwrap();
+        drop(files);
+        assert!(names(folder.path()).is_empty(), "there is nothing to keep");
+        drop(new());
+        assert!(names(folder.path()).is_empty(), "nothing was recorded");
+
+        let mut files = new();
+        let kept = files.path();
+        fs::write(&kept, b"no trace").unwrap();
         assert!(files.open(&stopped()).is_err());
         drop(files);
-        assert!(names(folder.path()).is_empty());
+        assert_eq!(fs::read(&kept).unwrap(), b"no trace");
+        fs::remove_dir_all(kept.parent().unwrap()).unwrap();
+
+        let Some(bytes) = bytes() else { return };
+        let mut files = new();
+        let kept = files.path();
+        fs::write(&kept, &bytes).unwrap();
+        drop(files.open(&stopped()).unwrap());
+        // An output failed.
+        drop(files);
+        assert_eq!(fs::read(&kept).unwrap(), bytes);
     }
 
     #[test]

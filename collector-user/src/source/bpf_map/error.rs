@@ -32,16 +32,18 @@ pub enum BpfMapError {
         is_mounted: bool,
     },
     /// The path is of something that is in no BPF file system.
-    #[error("{} is nothing of BPF's: name the path at which a map is pinned, in a file system of type bpf", path.display())]
+    #[error("bpf:{} is nothing of BPF's: name the path at which a map is pinned, in a file system of type bpf", path.display())]
     NotPinned {
         /// The path.
         path: PathBuf,
     },
     /// No map has the number.
-    #[error("{map}: no map has this number: `bpftool map` lists those that do")]
+    #[error("{map}: no map has this number; {}", listed(loaded))]
     NoSuchId {
         /// The map.
         map: String,
+        /// Maps that give records, as they are named.
+        loaded: Vec<String>,
     },
     /// This process has no such descriptor.
     #[error(
@@ -62,22 +64,27 @@ pub enum BpfMapError {
         source: io::Error,
     },
     /// It is another object.
-    #[error("{map} is {what}, not a map: name a map of type ringbuf or perf_event_array")]
+    #[error("{map} is {what}, not a map: name a map of type ringbuf or perf_event_array; {}", listed(loaded))]
     NotAMap {
         /// The map.
         map: String,
         /// What it is.
         what: &'static str,
+        /// Maps that give records, as they are named.
+        loaded: Vec<String>,
     },
     /// It is a map that nothing is read from so.
     #[error(
-        "{map} is a map of type {kind}, which gives no records: name one of type ringbuf or perf_event_array"
+        "{map} is a map of type {kind}, which gives no records: name one of type ringbuf or perf_event_array; {}",
+        listed(loaded)
     )]
     Kind {
         /// The map.
         map: String,
         /// Its type, as `bpftool` calls it.
         kind: String,
+        /// Maps that give records, as they are named.
+        loaded: Vec<String>,
     },
     /// It is a ring that is written over.
     #[error(
@@ -123,6 +130,20 @@ impl BpfMapError {
     }
 }
 
+/// Which maps there are.
+fn listed(loaded: &[String]) -> String {
+    const MOST: usize = 5;
+    match loaded {
+        [] => "none is loaded that may be seen here: start its program".to_owned(),
+        all if all.len() <= MOST => format!("there are {}", all.join(", ")),
+        all => format!(
+            "there are {} and {} more, which `bpftool map` lists",
+            all.get(..MOST).unwrap_or_default().join(", "),
+            all.len() - MOST
+        ),
+    }
+}
+
 fn hint(near: &[String], is_mounted: bool) -> String {
     match near {
         [] if is_mounted => {
@@ -133,5 +154,22 @@ fn hint(near: &[String], is_mounted: bool) -> String {
                namespace of its program"
             .to_owned(),
         near => format!(": did you mean {}?", near.join(" or ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_number_is_told_with_the_maps_that_there_are() {
+        let told = |count: u32| {
+            let loaded = (1..=count).map(|id| format!("bpf:id:{id} (ringbuf)")).collect();
+            BpfMapError::NoSuchId { map: "bpf:id:99".to_owned(), loaded }.to_string()
+        };
+        let beginning = "bpf:id:99: no map has this number; ";
+        assert_eq!(told(0), format!("{beginning}none is loaded that may be seen here: start its program"));
+        assert_eq!(told(2), format!("{beginning}there are bpf:id:1 (ringbuf), bpf:id:2 (ringbuf)"));
+        assert!(told(7).ends_with("bpf:id:5 (ringbuf) and 2 more, which `bpftool map` lists"), "{}", told(7));
     }
 }

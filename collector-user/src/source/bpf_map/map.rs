@@ -1,5 +1,4 @@
-//! Open maps. What kind a map is, how large, and which number it has, the kernel tells of its descriptor: `bpf_map_show_fdinfo`
-//! in `kernel/bpf/syscall.c`.
+//! Open maps, by a path, a number or a descriptor.
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
@@ -12,54 +11,11 @@ use collector_common::event::near;
 use rustix::fs::statfs;
 
 use super::error::BpfMapError;
+use super::info::{self, Info};
 use super::ring::Ring;
 use super::slots::Slots;
 use crate::source::{EventIndex, Hook, Settings, Source};
 use crate::sys::bpf;
-
-/// Types of maps by their numbers, as `bpftool` calls them: `enum bpf_map_type` in `include/uapi/linux/bpf.h`.
-const TYPES: [&str; 34] = [
-    "unspec",
-    "hash",
-    "array",
-    "prog_array",
-    "perf_event_array",
-    "percpu_hash",
-    "percpu_array",
-    "stack_trace",
-    "cgroup_array",
-    "lru_hash",
-    "lru_percpu_hash",
-    "lpm_trie",
-    "array_of_maps",
-    "hash_of_maps",
-    "devmap",
-    "sockmap",
-    "cpumap",
-    "xskmap",
-    "sockhash",
-    "cgroup_storage",
-    "reuseport_sockarray",
-    "percpu_cgroup_storage",
-    "queue",
-    "stack",
-    "sk_storage",
-    "devmap_hash",
-    "struct_ops",
-    "ringbuf",
-    "inode_storage",
-    "task_storage",
-    "bloom_filter",
-    "user_ringbuf",
-    "cgrp_storage",
-    "arena",
-];
-
-/// `BPF_F_PRESERVE_ELEMS`: what a descriptor put into the map stays when it is closed.
-const KEEPS_ELEMENTS: u32 = 1 << 11;
-
-/// `BPF_F_RB_OVERWRITE`
-const OVERWRITES: u32 = 1 << 19;
 
 /// Something like `f_type` of a BPF file system: `BPF_FS_MAGIC` in `include/uapi/linux/magic.h`.
 const BPF_FS: u64 = 0xcafe_4a11;
@@ -111,12 +67,14 @@ impl BpfMap {
         let map = format!("bpf:id:{id}");
         match bpf::map_by_id(id) {
             Ok(fd) => Self::of(map, fd, false),
-            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Err(BpfMapError::NoSuchId { map }),
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {
+                Err(BpfMapError::NoSuchId { map, loaded: info::loaded() })
+            }
             Err(source) => Err(refused(map, "CAP_SYS_ADMIN", source)),
         }
     }
 
-    /// The map that a descriptor of this process is of, which it was started with. It stays open.
+    /// The map that a descriptor of this process is of, which it was started with. It stays open, and may be closed from then on.
     ///
     /// # Errors
     /// When there is none, or it is of something else.
@@ -148,37 +106,36 @@ impl BpfMap {
 
     /// `shared` is a descriptor that others may have a copy of.
     fn of(name: String, fd: OwnedFd, shared: bool) -> Result<Self, BpfMapError> {
-        let failed = |what| {
-            let map = name.clone();
-            move |source| BpfMapError::System { map, what, source }
+        let info = Info::read(&fd).map_err(|source| BpfMapError::System {
+            map: name.clone(),
+            what: "the kernel does not tell what it is",
+            source,
+        })?;
+        let Some(info) = info else {
+            let link = fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default();
+            let what = object(&link.to_string_lossy());
+            return Err(BpfMapError::NotAMap { map: name, what, loaded: info::loaded() });
         };
-        let below = |folder: &str| format!("/proc/self/{folder}/{}", fd.as_raw_fd());
-        let told =
-            fs::read_to_string(below("fdinfo")).map_err(failed("the kernel does not tell what it is"))?;
-        let number = |key: &str| number_of(&told, key);
-        let Some(kind) = number("map_type") else {
-            let link = fs::read_link(below("fd")).unwrap_or_default();
-            return Err(BpfMapError::NotAMap { map: name, what: object(&link.to_string_lossy()) });
-        };
-        let flags = number("map_flags").unwrap_or(0);
-        let kind = match TYPES.get(kind as usize) {
-            Some(&"ringbuf") if flags & OVERWRITES != 0 => {
-                return Err(BpfMapError::Overwritten { map: name });
+        let kind = match info.kind() {
+            Some(MapKind::Ring) if info.overwrites() => return Err(BpfMapError::Overwritten { map: name }),
+            Some(kind) => kind,
+            None => {
+                let (kind, loaded) = (info.type_name(), info::loaded());
+                return Err(BpfMapError::Kind { map: name, kind, loaded });
             }
-            Some(&"ringbuf") => MapKind::Ring,
-            Some(&"perf_event_array") => MapKind::PerfEvents,
-            Some(kind) => return Err(BpfMapError::Kind { map: name, kind: (*kind).to_owned() }),
-            None => return Err(BpfMapError::Kind { map: name, kind: format!("number {kind}") }),
         };
+        // What goes into the map through a descriptor that others have, too, would stay there were we killed. The map is there as long
+        // as it is open, and with it its number.
+        let own = if shared && info.id != 0 { bpf::map_by_id(info.id).ok() } else { None };
+        let keeps_elements = info.keeps_elements() || (shared && own.is_none());
+        let fd = own.unwrap_or(fd);
         let note = match kind {
             MapKind::Ring => format!("{name}: what is recorded of a ring map, no other reader of it gets"),
             MapKind::PerfEvents => {
                 format!("{name}: the recording takes the map's slots: who had them gets nothing from now on")
             }
         };
-        let entries = number("max_entries").unwrap_or(0);
-        let keeps_elements = shared || flags & KEEPS_ELEMENTS != 0;
-        Ok(Self { fd, kind, entries, keeps_elements, id: number("map_id").unwrap_or(0), note, name })
+        Ok(Self { fd, kind, entries: info.entries, keeps_elements, id: info.id, note, name })
     }
 
     /// What reads it, for an event of a session.
@@ -211,15 +168,6 @@ pub(crate) fn open_sources(
         sources.push(map.source((hook, index), settings, cpus)?);
     }
     Ok(sources)
-}
-
-/// A number of `fdinfo`, decimal or with `0x`.
-fn number_of(told: &str, key: &str) -> Option<u32> {
-    let value = told.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?.trim();
-    match value.strip_prefix("0x") {
-        Some(digits) => u32::from_str_radix(digits, 16).ok(),
-        None => value.parse().ok(),
-    }
 }
 
 /// What a descriptor is that is no map's, by what its link in `/proc` says.
@@ -270,24 +218,6 @@ fn names_like(path: &Path) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_kernels_words_are_read() {
-        // Of Linux 6.18.
-        let told = "pos:\t0\nflags:\t02000002\nmnt_id:\t17\nino:\t67\nmap_type:\t27\nkey_size:\t0\nvalue_size:\t0\n\
-                    max_entries:\t4096\nmap_flags:\t0x80000\nmap_extra:\t0x0\nmemlock:\t16704\nmap_id:\t12\nfrozen:\t0\n";
-        let numbers = ["map_type", "max_entries", "map_flags", "map_id", "map", "absent"];
-        let expected = [Some(27), Some(4096), Some(OVERWRITES), Some(12), None, None];
-        assert_eq!(numbers.map(|key| number_of(told, key)), expected);
-    }
-
-    #[test]
-    fn types_have_the_kernels_numbers() {
-        for (number, name) in [(4, "perf_event_array"), (27, "ringbuf"), (31, "user_ringbuf"), (33, "arena")]
-        {
-            assert_eq!(TYPES[number], name);
-        }
-    }
 
     #[test]
     fn a_descriptor_of_something_else() {

@@ -36,6 +36,7 @@
 
 mod error;
 mod fields;
+mod info;
 mod map;
 mod ring;
 mod slots;

@@ -2,20 +2,16 @@
 //! recorded; and what was counted of each process.
 
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::time::Instant;
 
 use aya::Ebpf;
-use aya::maps::PerCpuHashMap;
 use aya::programs::UProbe;
 use aya::programs::uprobe::{UProbeAttachLocation, UProbeLinkId, UProbeScope};
 use collector_common::loss::{Ledger, LossCause};
-use collector_common::record::{Column, Table, Unit};
-use collector_common::wire::{
-    Allocating, AllocationCounts, AllocatorCall, Counter, SampleFlags, SampleHeader,
-};
+use collector_common::wire::{AllocatorCall, Counter, SampleFlags, SampleHeader};
 use rustix::fs::fstat;
 
 use super::attached::Attached;
@@ -25,27 +21,17 @@ use super::load::{self, Level};
 use super::multi_probe::MultiProbe;
 use super::object::object;
 use super::part::{Ended, Part};
+use super::places::Places;
 use crate::probe::allocators::{AllocatorFunction, Shape, functions_of};
-use crate::source::{Account, EventIndex, NewFile};
+use crate::source::remedy::remedy;
+use crate::source::{Account, EventIndex, Gone, NewFile};
 use crate::sys::bpf_program::Functions;
 
 /// Threads that can be in an allocator at a time; those that were there last are known.
 const THREADS: u32 = 1 << 14;
 
-/// Recorded blocks that are followed until they are freed.
-const BLOCKS: u32 = 1 << 16;
-
-/// Programs that are counted.
-const PROCESSES: u32 = 1 << 12;
-
 /// The one program for all functions.
 const ONE: &str = "allocator_call";
-
-/// A program as the map has it.
-type Key = [u64; size_of::<Allocating>() / 8];
-
-/// What is counted of it.
-type Words = [u64; size_of::<AllocationCounts>() / 8];
 
 /// Which program is at the begin of a function.
 const fn program_at(function: &AllocatorFunction) -> &'static str {
@@ -53,7 +39,7 @@ const fn program_at(function: &AllocatorFunction) -> &'static str {
         Shape::Allocates => "asks",
         Shape::AllocatesMany => "asks_for_many",
         Shape::AllocatesManyInHeap => "asks_for_many_in_heap",
-        Shape::AllocatesAligned => "asks_for_aligned",
+        Shape::AllocatesAligned | Shape::AllocatesInHeap => "asks_for_aligned",
         Shape::AllocatesInto => "asks_for_pointer",
         Shape::Reallocates => "asks_for_other",
         Shape::ReallocatesMany => "asks_for_many_others",
@@ -64,13 +50,14 @@ const fn program_at(function: &AllocatorFunction) -> &'static str {
     }
 }
 
-/// What the one program for all functions is told of one.
-const fn cookie(function: &AllocatorFunction) -> u64 {
+/// What the one program for all functions is told of one, on a machine that has so many MiB to give.
+const fn cookie(function: &AllocatorFunction, most: u64) -> u64 {
     let shape = match function.shape {
         Shape::Allocates => AllocatorCall::ALLOCATES,
         Shape::AllocatesMany => AllocatorCall::ALLOCATES_MANY,
         Shape::AllocatesManyInHeap => AllocatorCall::ALLOCATES_MANY_IN_HEAP,
         Shape::AllocatesAligned => AllocatorCall::ALLOCATES_ALIGNED,
+        Shape::AllocatesInHeap => AllocatorCall::ALLOCATES_IN_HEAP,
         Shape::AllocatesInto => AllocatorCall::ALLOCATES_INTO,
         Shape::Reallocates => AllocatorCall::REALLOCATES,
         Shape::ReallocatesMany => AllocatorCall::REALLOCATES_MANY,
@@ -78,7 +65,28 @@ const fn cookie(function: &AllocatorFunction) -> u64 {
         Shape::ReallocatesManyInHeap => AllocatorCall::REALLOCATES_MANY_IN_HEAP,
         Shape::Frees => AllocatorCall::FREES,
     };
-    if function.nests { shape | AllocatorCall::NESTS } else { shape }
+    let nests = if function.nests { AllocatorCall::NESTS } else { 0 };
+    let refuses = if function.refuses { AllocatorCall::REFUSES } else { 0 };
+    let throws = if function.throws { AllocatorCall::THROWS } else { 0 };
+    shape | nests | refuses | throws | most << AllocatorCall::MOST_SHIFT
+}
+
+/// The MiB that the kernel gives a process at once, at most: what the machine has, unless it is to promise more (`vm.overcommit_memory` of
+/// `Documentation/mm/overcommit-accounting.rst`).
+fn most_given() -> u64 {
+    /// What a process has addresses for.
+    const ADDRESSES: u64 = 1 << 27;
+    let promises_all =
+        fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|text| text.trim() == "1");
+    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib_of = |name: &str| -> Option<u64> {
+        let line = memory.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        line.trim().strip_suffix(" kB")?.parse().ok()
+    };
+    match (kib_of("MemTotal"), kib_of("SwapTotal")) {
+        (Some(memory), Some(swap)) if !promises_all => ((memory + swap) >> 10) + 1,
+        _ => ADDRESSES,
+    }
 }
 
 /// The programs at the begin of functions.
@@ -111,6 +119,7 @@ pub(super) struct Allocations {
     at_tracepoints: Attached,
     level: Level,
     programs: Programs,
+    places: Places,
     /// Files that were looked at, by device and inode.
     known: BTreeSet<(u64, u64)>,
     /// Functions that could not be probed.
@@ -131,6 +140,7 @@ impl Allocations {
             at_tracepoints: Attached::new(&[]),
             level,
             programs: Programs::ByShape(Vec::new()),
+            places: Places::default(),
             known: BTreeSet::new(),
             failed: 0,
             late: 0,
@@ -149,11 +159,12 @@ impl Allocations {
     fn attach(&mut self, ebpf: &mut Ebpf, file: &File, functions: &[AllocatorFunction]) -> usize {
         match &mut self.programs {
             Programs::One(program, links) => {
-                let asked: Vec<_> = functions.iter().map(|it| (it.offset, cookie(it))).collect();
+                let most = most_given();
+                let asked: Vec<_> = functions.iter().map(|it| (it.offset, cookie(it, most))).collect();
                 match program.attach_to_file(file, &asked) {
                     Ok(link) => links.0.push(link),
                     Err(error) => {
-                        log::info!("functions of an allocator can't be probed: {error}");
+                        not_probed(file, &format!("{error}; {}", remedy(&error)));
                         return functions.len();
                     }
                 }
@@ -164,7 +175,7 @@ impl Allocations {
                 let mut attach = |name, offset| {
                     let attached = attach_one(ebpf, name, file, offset);
                     if let Err(error) = &attached {
-                        log::info!("the function at {offset:#x} can't be probed: {error}");
+                        not_probed(file, &format!("the function at {offset:#x}: {error}"));
                     }
                     attached.map(|link| links.push((name, link))).is_ok()
                 };
@@ -178,6 +189,15 @@ impl Allocations {
             }
         }
     }
+}
+
+/// Tells of a file whose allocator is not seen. The recording goes on: there are others.
+fn not_probed(file: &File, problem: &str) {
+    let path = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default();
+    log::warn!(
+        "what the allocator of {} gives is not seen, as it can't be probed: {problem}",
+        path.display()
+    );
 }
 
 fn attach_one(
@@ -198,19 +218,24 @@ impl Part for Allocations {
     }
 
     fn map_sizes(&self) -> Vec<(&'static str, u32)> {
-        vec![("ASKED", THREADS), ("BLOCKS", BLOCKS), ("ALLOCATED", PROCESSES)]
+        [("ASKED", THREADS)].into_iter().chain(Places::map_sizes()).collect()
     }
 
     fn loaded(&mut self, ebpf: &mut Ebpf) -> Result<(), LoadError> {
         if let Some(object) = object().filter(|_| self.level.has_uprobe_session()) {
             let program = MultiProbe::load(ebpf, object, Functions::File, ONE)?;
             self.programs = Programs::One(program, Links::default());
-            return Ok(());
+        } else {
+            self.names().try_for_each(|name| {
+                let program = load::program::<UProbe>(ebpf, name)?;
+                program.load().map_err(|error| load::refused(name, error))
+            })?;
         }
-        self.names().try_for_each(|name| {
-            let program = load::program::<UProbe>(ebpf, name)?;
-            program.load().map_err(|error| load::refused(name, error))
-        })
+        self.places.load(ebpf)
+    }
+
+    fn end_round(&mut self, gone: &Gone) {
+        self.places.end_round(gone);
     }
 
     fn files_mapped(&mut self, ebpf: &mut Ebpf, files: &[NewFile]) {
@@ -272,7 +297,7 @@ impl Part for Allocations {
         ledger.lose(LossCause::RingFull, counter(Counter::AllocationsLost));
         let recorded = counter(Counter::AllocationsRecorded);
         ledger.lose(LossCause::Unaccounted, recorded.saturating_sub(self.taken));
-        account.tables.push(table(ended.ebpf, self.seconds)?);
+        account.tables.push(self.places.table(self.seconds)?);
         account.warnings.extend([
             (self.failed, "functions of allocators could not be probed: what they allocate is missing"),
             (
@@ -289,43 +314,4 @@ impl Part for Allocations {
         ]);
         Ok(())
     }
-}
-
-/// What each program has allocated, those first that allocated most.
-fn table(ebpf: &Ebpf, seconds: f64) -> io::Result<Table> {
-    let map = ebpf.map("ALLOCATED").ok_or(io::ErrorKind::NotFound)?;
-    let map: PerCpuHashMap<_, Key, Words> = PerCpuHashMap::try_from(map).map_err(io::Error::other)?;
-    let mut rows = Vec::new();
-    for entry in &map {
-        let (key, cpus) = entry.map_err(io::Error::other)?;
-        let Allocating { pid, .. } = bytemuck::cast(key);
-        let mut all: AllocationCounts = bytemuck::Zeroable::zeroed();
-        cpus.iter().for_each(|words| add(&mut all, &bytemuck::cast(*words)));
-        rows.push(row(pid, &all, seconds));
-    }
-    rows.sort_by(|(one, a), (other, b)| b.get(1).cmp(&a.get(1)).then_with(|| one.cmp(other)));
-    let column = |name: &str, unit| Column { name: name.to_owned(), unit };
-    let columns = vec![
-        column("blocks", Unit::Count),
-        column("allocated", Unit::Bytes),
-        column("per second", Unit::Bytes),
-        column("blocks freed", Unit::Count),
-    ];
-    Ok(Table { name: "native memory".to_owned(), columns, rows })
-}
-
-fn add(all: &mut AllocationCounts, one: &AllocationCounts) {
-    all.blocks += one.blocks;
-    all.bytes += one.bytes;
-    all.freed += one.freed;
-    if one.comm[0] != 0 {
-        all.comm = one.comm;
-    }
-}
-
-fn row(pid: u32, counts: &AllocationCounts, seconds: f64) -> (String, Vec<u64>) {
-    let name = counts.comm.split(|byte| *byte == 0).next().unwrap_or_default();
-    let rate = if seconds > 0.0 { (counts.bytes as f64 / seconds).round() as u64 } else { 0 };
-    let label = format!("{} ({pid})", String::from_utf8_lossy(name));
-    (label, vec![counts.blocks, counts.bytes, rate, counts.freed])
 }

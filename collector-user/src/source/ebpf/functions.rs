@@ -14,6 +14,7 @@ use super::multi_probe::MultiProbe;
 use super::object::object;
 use super::part::{Ended, Part};
 use crate::probe::KernelFunctions;
+use crate::source::remedy::remedy;
 use crate::source::{Account, EventIndex, Targets};
 use crate::sys::bpf_program::{Functions as Place, missed_of_link};
 
@@ -92,7 +93,7 @@ impl Part for Functions {
                 let count = addresses.len();
                 io::Error::new(
                     error.kind(),
-                    format!("{count} functions of the kernel can't be probed: {error}"),
+                    format!("{count} functions of the kernel can't be probed: {error}; {}", remedy(&error)),
                 )
             })?;
             self.links.push((functions.is_return, link));

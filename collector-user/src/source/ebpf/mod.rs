@@ -21,6 +21,7 @@ mod multi_probe;
 mod object;
 mod part;
 mod peers;
+mod places;
 mod preempt_count;
 mod rings;
 mod sampler;

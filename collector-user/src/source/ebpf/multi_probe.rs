@@ -118,6 +118,7 @@ fn fd_of(map: &Map) -> Option<RawFd> {
     | Map::LruHashMap(data)
     | Map::PerCpuArray(data)
     | Map::PerCpuHashMap(data)
+    | Map::Queue(data)
     | Map::RingBuf(data)) = map
     else {
         return None;

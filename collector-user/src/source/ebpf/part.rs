@@ -11,7 +11,7 @@ use super::account::KernelAccount;
 use super::attached::Attached;
 use super::btf::{BtfError, KernelTypes};
 use super::error::LoadError;
-use crate::source::{Account, EventIndex, NewFile, SourceRecord};
+use crate::source::{Account, EventIndex, Gone, NewFile, SourceRecord};
 
 /// What there is when nothing is recorded any more.
 pub(super) struct Ended<'a> {
@@ -76,6 +76,9 @@ pub(super) trait Part: Send {
 
     /// Files with code were mapped that were not seen before; the first ones when recording begins.
     fn files_mapped(&mut self, _ebpf: &mut Ebpf, _files: &[NewFile]) {}
+
+    /// A round is over.
+    fn end_round(&mut self, _gone: &Gone) {}
 
     /// The number of a record that was found in a ring of samples; `None` where it is another program's.
     fn event_of(&mut self, _header: &SampleHeader) -> Option<EventIndex> {

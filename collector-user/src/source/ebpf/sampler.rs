@@ -28,7 +28,9 @@ use crate::kernel::{idle_times, possible_cpus};
 use crate::source::cgroup::open_cgroup;
 use crate::source::sideband::LAYOUT;
 use crate::source::ticks::Clock;
-use crate::source::{Account, EventIndex, EventRequest, NewFile, Settings, Source, SourceRecord, Targets};
+use crate::source::{
+    Account, EventIndex, EventRequest, Gone, NewFile, Settings, Source, SourceRecord, Targets,
+};
 use crate::stats::Faults;
 use crate::sys::memory::give_back;
 use crate::sys::perf_event::{PerfEvent, Whom};
@@ -206,6 +208,7 @@ impl Sampler {
                 Ok(Record::Lost(lost)) => *notices_lost += lost.count,
                 _ => {}
             });
+            *notices_lost += clock.notices.take_malformed();
         }
     }
 
@@ -395,6 +398,10 @@ impl Source for Sampler {
 
     fn files_mapped(&mut self, files: &[NewFile]) {
         self.parts.iter_mut().for_each(|part| part.files_mapped(&mut self.ebpf, files));
+    }
+
+    fn end_round(&mut self, gone: &Gone) {
+        self.parts.iter_mut().for_each(|part| part.end_round(gone));
     }
 
     fn forget_stack(&mut self, thread: Tid) {

@@ -50,6 +50,8 @@ pub(super) struct Counts {
     handed_over: Vec<HandedOver>,
     /// What records in the ring told to be lost, of whatever kind.
     told_lost: u64,
+    /// Records that could not be read, of whatever kind.
+    malformed: u64,
     /// Counts of events that ended, when the CPU was online earlier.
     before: Vec<Counted>,
 }
@@ -59,6 +61,7 @@ impl Counts {
         Self {
             handed_over: vec![HandedOver::default(); kinds],
             told_lost: 0,
+            malformed: 0,
             before: vec![Counted::default(); kinds],
         }
     }
@@ -91,6 +94,11 @@ impl Counts {
         self.told_lost += count;
     }
 
+    /// Records could not be read.
+    pub(super) fn is_malformed(&mut self, count: u64) {
+        self.malformed += count;
+    }
+
     /// What records told of.
     pub(super) fn told_lost(&self) -> u64 {
         self.told_lost
@@ -118,7 +126,8 @@ impl Counts {
     ///
     /// ```text
     /// clock:  periods ──┬─ not_run                  others: happened ──┬─ ring_full
-    ///                   ├─ ring_full                                   ├─ handed over
+    ///                   ├─ ring_full                                   ├─ malformed
+    ///                   ├─ malformed                                   ├─ handed over
     ///                   └─ handed over                                 ├─ throttled, where it was
     ///                                                                  └─ unaccounted
     /// ```
@@ -131,9 +140,11 @@ impl Counts {
         ledger: &mut Ledger,
     ) -> io::Result<()> {
         let (period, idle) = clock;
-        // Where the kernel does not count by event, what records told is one sum for all.
-        let mut told = if counts_lost { 0 } else { self.told_lost };
+        // Where the kernel does not count by event, what records told is one sum for all; so is what could not be read.
+        let told = if counts_lost { 0 } else { self.told_lost };
         ledger.lose(LossCause::RingFull, told);
+        ledger.lose(LossCause::Malformed, self.malformed);
+        let mut told = told + self.malformed;
         for ((kind, counted), &handed_over) in
             kinds.iter().zip(self.counted(shared, counts_lost)?).zip(&self.handed_over)
         {

@@ -192,6 +192,7 @@ impl PerfEvents {
         let shared = SharedRing::open(wanted, &self.scope, cpu, self.ring_orders.clone())?;
         name(&mut self.known, &shared.events)?;
         let life = CpuLife::open(&self.scope, cpu)?;
+        self.count_malformed();
         if let Some(earlier) = self.cpus.iter_mut().find(|earlier| earlier.shared.cpu() == cpu) {
             earlier.counts.keep(&earlier.shared, self.common.counts_lost)?;
             earlier.shared = shared;
@@ -202,6 +203,13 @@ impl PerfEvents {
             self.cpus.push(Cpu { shared, counts, taken, throttled, life });
         }
         self.choose()
+    }
+
+    /// Takes in what was no record in the rings.
+    fn count_malformed(&mut self) {
+        for Cpu { shared, counts, .. } in &mut self.cpus {
+            counts.is_malformed(shared.ring.take_malformed());
+        }
     }
 
     /// Has a program say whose occurrences of probes are recorded.
@@ -272,6 +280,8 @@ impl Source for PerfEvents {
                 heads.push(Reverse((time, index)));
             }
         }
+        drop(cursors);
+        self.count_malformed();
     }
 
     fn keeps_order(&self) -> bool {
@@ -288,6 +298,7 @@ impl Source for PerfEvents {
 
     fn close(&mut self, ledger: &mut Ledger) -> io::Result<Account> {
         let idle_after = if let Scope::Machine = self.scope { idle_times()? } else { BTreeMap::new() };
+        self.count_malformed();
         let now = crate::clock::now();
         let (mut throttled_ns, mut throttled) = (0, 0);
         for cpu in &self.cpus {
@@ -305,7 +316,6 @@ impl Source for PerfEvents {
             throttled += cpu.counts.throttled(&self.kinds);
         }
         ledger.lose(LossCause::Throttled, throttled_ns / self.period.0.max(1));
-        ledger.lose(LossCause::Malformed, self.reader.malformed());
         let left_out = (
             self.reader.left_out(),
             "samples were of processes outside of this pid namespace, and left out: to have them, run it in the machine's",

@@ -74,7 +74,6 @@ pub(super) struct Reader {
     leaves_out_nobodys: bool,
     left_out: u64,
     bytes_copied: u64,
-    malformed: u64,
 }
 
 impl Reader {
@@ -85,7 +84,6 @@ impl Reader {
             leaves_out_nobodys: !in_initial,
             left_out: 0,
             bytes_copied: 0,
-            malformed: 0,
         }
     }
 
@@ -109,7 +107,7 @@ impl Reader {
                 _ => None,
             };
             let Some((Named { position: kind, may_be_second, .. }, record)) = record else {
-                self.malformed += 1;
+                cursor.counts.is_malformed(1);
                 return;
             };
             cursor.counts.hand_over(kind, record.value);
@@ -135,7 +133,7 @@ impl Reader {
             },
             Ok(Record::Unthrottle(throttling)) => cursor.throttled.end(&throttling),
             Ok(_) => {}
-            Err(_) => self.malformed += 1,
+            Err(_) => cursor.counts.is_malformed(1),
         }
     }
 
@@ -147,11 +145,6 @@ impl Reader {
     /// Bytes of user stack in what was handed over.
     pub(super) fn bytes_copied(&self) -> u64 {
         self.bytes_copied
-    }
-
-    /// Records that could not be read.
-    pub(super) fn malformed(&self) -> u64 {
-        self.malformed
     }
 }
 

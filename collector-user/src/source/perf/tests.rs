@@ -1,10 +1,12 @@
-//! What records of the events that are asked for are taken in with.
+//! What events are asked for with, and what their records are taken in with.
+
+use std::process::Command;
 
 use collector_common::perf::{Bytes, Misc, RawRecord, Record, RecordKind};
 
 use super::attributes::{Common, Kind};
 use crate::records::decode::Decoder;
-use crate::source::{EventIndex, EventRequest, Rights, Settings, Trigger};
+use crate::source::{COUNTERS, EventIndex, EventRequest, Hook, Rights, Settings, Trigger};
 
 fn kind(trigger: Trigger) -> Kind {
     let common = Common::of(&Settings::default(), Rights::ALL);
@@ -54,4 +56,49 @@ fn a_released_thread_is_told_by_the_data_of_the_tracepoint() {
     assert_eq!(taken(&tracepoint, &record([5, gone], &data), true), [5, 77, 3]);
     assert_eq!(taken(&tracepoint, &record([5, 6], &data), true), [5, 6, 3]);
     assert_eq!(taken(&kind(Trigger::Software(2)), &record([gone, gone], &[]), true)[1], u64::from(gone));
+}
+
+/// Further names that `perf list` has.
+const FURTHER: [&str; 7] = [
+    "faults",
+    "cs",
+    "migrations",
+    "cpu-cycles",
+    "branch-instructions",
+    "idle-cycles-frontend",
+    "idle-cycles-backend",
+];
+
+/// `type` and `config` of what `perf stat -vv` opens for a name, as it prints them; numbers that are 0 are not printed. Whether the machine has
+/// the event does not matter.
+fn asked_by_perf(name: &str) -> Option<[u64; 2]> {
+    let perf = Command::new("perf").args(["stat", "-vv", "-e", name, "--", "true"]).output().ok()?;
+    let text = String::from_utf8(perf.stderr).unwrap();
+    let (_, attr) = text.split_once("perf_event_attr:\n").unwrap_or_else(|| panic!("{name}: {text}"));
+    let lines = attr.lines().take_while(|line| !line.starts_with("---"));
+    let numbers: Vec<(&str, &str)> = lines.filter_map(|line| line.trim().split_once(' ')).collect();
+    let number = |name| {
+        let Some((_, number)) = numbers.iter().find(|(of, _)| *of == name) else { return 0 };
+        let number = number.trim();
+        let hexadecimal = number.strip_prefix("0x").map(|digits| u64::from_str_radix(digits, 16));
+        hexadecimal.unwrap_or_else(|| number.parse()).unwrap()
+    };
+    Some(["type", "config"].map(number))
+}
+
+#[test]
+fn names_are_of_what_perf_opens_for_them() {
+    if asked_by_perf("cs").is_none() {
+        eprintln!("SKIPPED: perf is not there");
+        let required = std::env::var_os("COLLECTOR_LIVE").is_some_and(|live| live == "require");
+        assert!(!required, "perf is not there");
+        return;
+    }
+    let names = COUNTERS.iter().map(|counter| counter.name).chain(FURTHER);
+    for name in names.chain(["r1c2", "r01C2", "rffff", "r100000003"]) {
+        let attr = kind(Hook::counter(name).unwrap().trigger).attr;
+        assert_eq!(Some([attr.type_.into(), attr.config]), asked_by_perf(name), "{name}");
+    }
+    let clock = Common::of(&Settings::default(), Rights::ALL).clock(1_000_000).attr;
+    assert_eq!(Some([clock.type_.into(), clock.config]), asked_by_perf("cpu-clock"));
 }

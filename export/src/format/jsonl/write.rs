@@ -1,4 +1,4 @@
-//! A [`Profile`] in, lines out: one that tells of the recording, then events and samples in the order of time. A sample of a raw event is
+//! A [`Profile`] in, lines out: one that tells of the recording, what was counted in it, then events and samples in the order of time. A sample of a raw event is
 //! one line with it. A line is made in memory that is used again for the next: what is held does not grow with their number, but for
 //! what the order takes (see [`in_time_order`](collector_common::record::ExportMachine::in_time_order)).
 
@@ -35,7 +35,8 @@ impl ExportFormat for JsonLines {
     }
 
     fn description(&self) -> &'static str {
-        "a JSON object for each event with its fields, and for each sample, a line each in time order, for jq and databases"
+        "a JSON object for each event with its fields, and for each sample, a line each in time order, for jq and databases; tables, \
+         histograms and processes, too"
     }
 
     fn holds(&self) -> Holds {
@@ -54,7 +55,6 @@ impl ExportFormat for JsonLines {
             Part::Sources,
             Part::FrameRules,
             Part::System,
-            Part::Tables,
         ])
     }
 
@@ -68,6 +68,7 @@ impl ExportFormat for JsonLines {
         };
         writer.recording();
         writer.end_line(out)?;
+        writer.counted(out)?;
         for (_, happened) in machine.in_time_order() {
             let records = machine.event_records();
             match happened {
@@ -100,39 +101,39 @@ struct Common {
     cpu: u16,
 }
 
-struct Writer<'a> {
-    machine: &'a ExportMachine,
+pub(super) struct Writer<'a> {
+    pub(super) machine: &'a ExportMachine,
     frames: Frames,
     /// By kind of event.
     names: Vec<Names>,
-    line: String,
+    pub(super) line: String,
 }
 
 impl Writer<'_> {
-    fn end_line(&mut self, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn end_line(&mut self, out: &mut dyn Write) -> io::Result<()> {
         self.line.push_str("}\n");
         out.write_all(self.line.as_bytes())?;
         self.line.clear();
         Ok(())
     }
 
-    fn begin_line(&mut self, kind: &str) {
+    pub(super) fn begin_line(&mut self, kind: &str) {
         self.line.push_str("{\"type\":");
         string(&mut self.line, kind);
     }
 
-    fn text(&mut self, name: &str, value: &str) {
+    pub(super) fn text(&mut self, name: &str, value: &str) {
         key(&mut self.line, name);
         string(&mut self.line, value);
     }
 
-    fn number(&mut self, name: &str, value: impl std::fmt::Display) {
+    pub(super) fn number(&mut self, name: &str, value: impl std::fmt::Display) {
         key(&mut self.line, name);
         let _ = write!(self.line, "{value}");
     }
 
     /// The time of day, where it is known.
-    fn time(&mut self, name: &str, time: Nanos) {
+    pub(super) fn time(&mut self, name: &str, time: Nanos) {
         key(&mut self.line, name);
         let _ = match self.machine.system().clocks.unix_at(time) {
             Some(unix) => write!(self.line, "\"{}\"", UnixTime(unix)),
@@ -162,27 +163,30 @@ impl Writer<'_> {
             Some(lost) => self.number("lost", lost),
             None => self.number("lost", "null"),
         }
-        self.list("account", &account(self.machine));
-        key(&mut self.line, "kinds");
-        self.line.push('[');
-        for (kind, at) in self.machine.kinds().iter().zip(0..) {
-            self.line.push_str(if at > 0 { ",{\"name\":" } else { "{\"name\":" });
-            string(&mut self.line, self.machine.string(kind.name));
-            self.text("unit", kind.unit.name());
-            self.number("period", kind.period);
-            self.line.push('}');
-        }
-        self.line.push(']');
+        self.array("account", account(self.machine), |this, line| string(&mut this.line, &line));
+        self.array("kinds", self.machine.kinds(), |this, kind| {
+            this.line.push_str("{\"name\":");
+            string(&mut this.line, this.machine.string(kind.name));
+            this.text("unit", kind.unit.name());
+            this.number("period", kind.period);
+            this.line.push('}');
+        });
     }
 
-    fn list(&mut self, name: &str, texts: &[String]) {
+    /// Adds a list as a member.
+    pub(super) fn array<T>(
+        &mut self,
+        name: &str,
+        elements: impl IntoIterator<Item = T>,
+        mut element: impl FnMut(&mut Self, T),
+    ) {
         key(&mut self.line, name);
         self.line.push('[');
-        for (text, at) in texts.iter().zip(0..) {
+        for (value, at) in elements.into_iter().zip(0_usize..) {
             if at > 0 {
                 self.line.push(',');
             }
-            string(&mut self.line, text);
+            element(self, value);
         }
         self.line.push(']');
     }
@@ -203,7 +207,7 @@ impl Writer<'_> {
     }
 
     /// The pid, and that in the process's namespace where it is another one there.
-    fn pid(&mut self, process: &Process) {
+    pub(super) fn pid(&mut self, process: &Process) {
         self.number("pid", process.pid.0);
         if let Some(pid) = other_pid(process) {
             self.number("namespace_pid", pid.0);
@@ -220,6 +224,10 @@ impl Writer<'_> {
         self.number("time_ns", time.0);
         self.pid(process);
         self.text("process", machine.string(process.name));
+        self.ended_by(exit);
+    }
+
+    pub(super) fn ended_by(&mut self, exit: Exit) {
         match exit {
             Exit::Code(status) => self.number("status", status),
             Exit::Signal(signal) => self.number("signal", signal),

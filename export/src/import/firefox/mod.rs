@@ -17,10 +17,13 @@ mod json;
 mod text;
 mod threads;
 
-use std::io::SeekFrom;
+use std::io::{self, SeekFrom};
 
 use collector_common::record::ExportMachine;
+use collector_common::remedy::NEWER;
+use serde_json::error::Category;
 
+use super::interface::not_empty;
 use super::{Begin, ImportError, ImportFormat, Imported, Input};
 use json::HeadMeta;
 
@@ -37,6 +40,18 @@ impl ImportFormat for Firefox {
 
     fn description(&self) -> &'static str {
         "Firefox Profiler"
+    }
+
+    fn endings(&self) -> &'static str {
+        ".json.gz .json"
+    }
+
+    fn signature(&self) -> &'static [u8] {
+        b""
+    }
+
+    fn mark(&self) -> &'static str {
+        "`{` and the key `meta`, perhaps in gzip"
     }
 
     fn begins(&self, begin: &Begin<'_>) -> bool {
@@ -57,6 +72,7 @@ impl ImportFormat for Firefox {
         input: &mut dyn Input,
         _: u64,
     ) -> Result<Imported, ImportError> {
+        not_empty(input)?;
         let start = input.stream_position()?;
         check(&text::head(&mut *input)?)?;
         input.seek(SeekFrom::Start(start))?;
@@ -69,17 +85,22 @@ impl ImportFormat for Firefox {
 fn check(meta: &HeadMeta) -> Result<(), ImportError> {
     match meta.preprocessed_profile_version {
         Some(version) if VERSIONS.contains(&version) => Ok(()),
-        Some(version) => Err(ImportError::Unsupported(format!(
-            "it is of version {version} of Firefox Profiler's format, of which {} to {} are read; open it in \
-             profiler.firefox.com and save it there, which may make it a newer one",
-            VERSIONS.start(),
-            VERSIONS.end()
-        ))),
-        None => Err(ImportError::Unsupported(
-            "it is a profile as the browser itself hands it over; open it in profiler.firefox.com and save it there, \
-             which makes it one that is read"
-                .to_owned(),
-        )),
+        Some(version) => Err(ImportError::Unsupported {
+            what: format!(
+                "it is of version {version} of Firefox Profiler's format, of which {} to {} are read",
+                VERSIONS.start(),
+                VERSIONS.end()
+            ),
+            remedy: if version > *VERSIONS.end() {
+                NEWER
+            } else {
+                "open it in profiler.firefox.com and save it there, which makes it a newer one"
+            },
+        }),
+        None => Err(ImportError::Unsupported {
+            what: "it is a profile as the browser itself hands it over".to_owned(),
+            remedy: "open it in profiler.firefox.com and save it there, which makes it one that is read",
+        }),
     }
 }
 
@@ -89,6 +110,10 @@ fn malformed(what: String) -> ImportError {
 
 impl From<serde_json::Error> for ImportError {
     fn from(error: serde_json::Error) -> Self {
-        if error.is_io() { Self::Read(error.into()) } else { malformed(error.to_string()) }
+        match error.classify() {
+            Category::Io => io::Error::from(error).into(),
+            Category::Eof => Self::Cut(error.to_string()),
+            Category::Syntax | Category::Data => malformed(error.to_string()),
+        }
     }
 }

@@ -15,7 +15,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 use super::json::{File, HeadMeta, Limited, ThreadClock};
 use super::malformed;
 use crate::import::ImportError;
-use crate::import::unpack::unpacked;
+use crate::import::unpack::{Beyond, placed, unpacked};
 
 /// The most bytes, uncompressed: what is compressed well would be read for long.
 pub(super) const MOST_BYTES: u64 = 4 << 30;
@@ -35,9 +35,24 @@ const MOST_THREADS: usize = 1 << 16;
 /// Bytes that are read at once.
 const PIECE: usize = 64 << 10;
 
-/// What is held of the piece that is read, at most.
+/// What is known of the text so far.
 #[derive(Clone, Debug, Default)]
-struct Held(Rc<Cell<u64>>);
+struct Held {
+    /// What is held of the piece that is read, at most.
+    bytes: Rc<Cell<u64>>,
+    /// Whether more was asked for than there is.
+    has_ended: Rc<Cell<bool>>,
+}
+
+impl Held {
+    /// An error of the text. A number that is cut is told as one that makes no sense.
+    fn error(&self, error: serde_json::Error) -> ImportError {
+        if error.is_syntax() && self.has_ended.get() {
+            return ImportError::Cut(error.to_string());
+        }
+        error.into()
+    }
+}
 
 struct Weighed<R> {
     input: R,
@@ -48,18 +63,15 @@ struct Weighed<R> {
 
 impl<R: Read> Read for Weighed<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let placed = |error: io::Error| {
-            io::Error::new(error.kind(), format!("{error}, behind byte {}", self.position))
-        };
-        let read = self.input.read(buffer).map_err(placed)?;
+        let read = self.input.read(buffer).map_err(|error| placed(error, self.position))?;
         self.position += read as u64;
+        self.held.has_ended.set(read == 0 && !buffer.is_empty());
         let count = |byte: u8| memchr::memchr_iter(byte, &buffer[..read]).count() as u64;
-        let held = self.held.0.get() + read as u64 + CELL * count(b',') + OBJECT * count(b'{');
-        self.held.0.set(held);
+        let held = self.held.bytes.get() + read as u64 + CELL * count(b',') + OBJECT * count(b'{');
+        self.held.bytes.set(held);
         if held > MOST_HELD {
-            return Err(io::Error::other(format!(
-                "a thread, or what is no thread's, would take more than {MOST_HELD} bytes of memory, which is the most that is read"
-            )));
+            let what = "bytes of memory for a thread, or for what is no thread's";
+            return Err(io::Error::other(Beyond { what, limit: MOST_HELD }));
         }
         Ok(read)
     }
@@ -77,12 +89,12 @@ fn json<'a>(input: impl Read + 'a) -> Result<(Json<'a>, Held), ImportError> {
 /// What tells the version: it is read no further than to there.
 pub(super) fn head(input: impl Read) -> Result<HeadMeta, ImportError> {
     let mut found = None;
-    let (mut json, _) = json(input)?;
+    let (mut json, held) = json(input)?;
     let read = FindMeta(&mut found).deserialize(&mut json);
     match (found, read) {
         (Some(meta), _) => Ok(meta),
         (None, Ok(())) => Err(malformed("missing field `meta`".to_owned())),
-        (None, Err(error)) => Err(error.into()),
+        (None, Err(error)) => Err(held.error(error)),
     }
 }
 
@@ -95,9 +107,10 @@ pub(super) fn whole(input: impl Read) -> Result<File, ImportError> {
         clock.add(&thread);
         Ok::<(), ImportError>(())
     };
-    let whole = Whole { file: Some(&mut file), threads: Threads { held, each, of: PhantomData } };
-    whole.deserialize(&mut json)?;
-    json.end()?;
+    let whole =
+        Whole { file: Some(&mut file), threads: Threads { held: held.clone(), each, of: PhantomData } };
+    let read = whole.deserialize(&mut json).and_then(|()| json.end());
+    read.map_err(|error| held.error(error))?;
     file.is_on_cpu = !clock.has_waited;
     Ok(file)
 }
@@ -116,10 +129,11 @@ pub(super) fn threads<T: for<'de> Deserialize<'de>>(
             text
         })
     };
-    let read = Whole { file: None, threads: Threads { held, each, of: PhantomData } }.deserialize(&mut json);
+    let threads = Threads { held: held.clone(), each, of: PhantomData };
+    let read = Whole { file: None, threads }.deserialize(&mut json);
     match failed {
         Some(error) => Err(error),
-        None => Ok(read?),
+        None => read.map_err(|error| held.error(error)),
     }
 }
 
@@ -249,7 +263,7 @@ impl<'de, T: Deserialize<'de>, E: Display, F: FnMut(T) -> Result<(), E>> Visitor
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let before = self.held.0.get();
+        let before = self.held.bytes.get();
         let mut count = 0;
         while let Some(thread) = seq.next_element()? {
             count += 1;
@@ -257,7 +271,7 @@ impl<'de, T: Deserialize<'de>, E: Display, F: FnMut(T) -> Result<(), E>> Visitor
                 return Err(A::Error::custom(format_args!("there are more than {MOST_THREADS} threads")));
             }
             (self.each)(thread).map_err(A::Error::custom)?;
-            self.held.0.set(before);
+            self.held.bytes.set(before);
         }
         Ok(())
     }

@@ -17,6 +17,7 @@ use std::io::{BufReader, Read};
 
 use collector_common::record::ExportMachine;
 
+use super::interface::not_empty;
 use super::missing_end::tell_missing_end;
 use super::room::checked;
 use super::{Begin, ImportError, ImportFormat, Imported, Input};
@@ -36,7 +37,7 @@ fn import_into(machine: ExportMachine, input: impl Read) -> Result<Imported, Imp
     let (mut events, mut chunks, mut missing) = (0, 0, None);
     for chunk in Chunks::of(input) {
         let chunk = match chunk {
-            Err(ReadError::Cut { what, position }) if chunks > 0 => {
+            Err(ReadError::Cut { what, position, .. }) if chunks > 0 => {
                 missing = Some(format!("{what} at byte {position}"));
                 break;
             }
@@ -66,8 +67,20 @@ impl ImportFormat for Jfr {
         "JFR"
     }
 
+    fn endings(&self) -> &'static str {
+        ".jfr"
+    }
+
+    fn signature(&self) -> &'static [u8] {
+        events::MAGIC
+    }
+
+    fn mark(&self) -> &'static str {
+        "`FLR` and a zero"
+    }
+
     fn begins(&self, begin: &Begin<'_>) -> bool {
-        begin.bytes.starts_with(events::MAGIC)
+        begin.bytes.starts_with(self.signature())
     }
 
     fn import_into(
@@ -76,6 +89,7 @@ impl ImportFormat for Jfr {
         input: &mut dyn Input,
         _: u64,
     ) -> Result<Imported, ImportError> {
+        not_empty(input)?;
         checked(import_into(machine, BufReader::new(input))?)
     }
 }

@@ -25,6 +25,7 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 
 use collector_common::record::ExportMachine;
 
+use super::interface::not_empty;
 use super::room::checked;
 use super::{Begin, ImportError, ImportFormat, Imported, Input};
 use crate::format::nettrace::read;
@@ -73,8 +74,20 @@ impl ImportFormat for Nettrace {
         "nettrace"
     }
 
+    fn endings(&self) -> &'static str {
+        ".nettrace"
+    }
+
+    fn signature(&self) -> &'static [u8] {
+        b"Nettrace"
+    }
+
+    fn mark(&self) -> &'static str {
+        "`Nettrace`"
+    }
+
     fn begins(&self, begin: &Begin<'_>) -> bool {
-        begin.bytes.starts_with(b"Nettrace")
+        begin.bytes.starts_with(self.signature())
     }
 
     fn import_into(
@@ -83,6 +96,7 @@ impl ImportFormat for Nettrace {
         input: &mut dyn Input,
         event_bytes: u64,
     ) -> Result<Imported, ImportError> {
+        not_empty(input)?;
         checked(import_into(machine, input, event_bytes)?)
     }
 }

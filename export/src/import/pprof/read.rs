@@ -1,6 +1,6 @@
 //! The reader: the message in, a machine out.
 
-use std::io::{self, BufReader, SeekFrom};
+use std::io::{BufReader, SeekFrom};
 
 use collector_common::ids::{Nanos, Pid};
 use collector_common::record::{ClockAnchor, ExportMachine, FrameId, ProcessId, Sample};
@@ -12,6 +12,7 @@ use super::tables::Tables;
 use super::wire::{Fields, Stream, Value};
 use crate::format::lost_in;
 use crate::format::pprof::proto::{self, field};
+use crate::import::interface::not_empty;
 use crate::import::room::{MOST_SAMPLES, Room, checked, name};
 use crate::import::unpack::unpacked;
 use crate::import::{Begin, ImportError, ImportFormat, Imported, Input};
@@ -53,6 +54,18 @@ impl ImportFormat for Pprof {
         "pprof"
     }
 
+    fn endings(&self) -> &'static str {
+        ".pb.gz .pb"
+    }
+
+    fn signature(&self) -> &'static [u8] {
+        b""
+    }
+
+    fn mark(&self) -> &'static str {
+        "fields of profile.proto, perhaps in gzip"
+    }
+
     /// There is no signature: fields that a profile may have, one after another, with a sample type before any sample or table. Writers
     /// write them by their numbers, or samples after what they refer to.
     fn begins(&self, begin: &Begin<'_>) -> bool {
@@ -90,6 +103,7 @@ impl ImportFormat for Pprof {
         input: &mut dyn Input,
         _: u64,
     ) -> Result<Imported, ImportError> {
+        not_empty(input)?;
         let start = input.stream_position()?;
         let mut reader = Reader::default();
         fields(input, start, |tag, value| reader.take(tag, value))?;
@@ -137,10 +151,6 @@ fn placed(error: ImportError, position: u64) -> ImportError {
         }
         ImportError::TooMuch { what, limit } => {
             ImportError::TooLarge { place: format!("up to byte {position} it"), what, limit }
-        }
-        ImportError::Read(source) => {
-            let what = format!("{source}, behind byte {position}");
-            ImportError::Read(io::Error::new(source.kind(), what))
         }
         other => other,
     }

@@ -1,6 +1,7 @@
 //! Strings, functions, mappings and locations of a profile in, frames of a machine out.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos};
 use collector_common::intern::{Seeded, StringId};
@@ -70,7 +71,7 @@ impl Tables {
     }
 
     pub(super) fn string(&self, index: i64) -> Result<&str, ImportError> {
-        let missing = || malformed(&format!("string {index} is not there"));
+        let missing = || not_there("string", index);
         let index = usize::try_from(index).map_err(|_| missing())?;
         let end = *self.ends.get(index).ok_or_else(missing)?;
         let start = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
@@ -197,7 +198,7 @@ impl Tables {
     }
 
     fn line(&mut self, line: &proto::Line) -> Result<Named, ImportError> {
-        let missing = || malformed(&format!("function {} is not there", line.function_id));
+        let missing = || not_there("function", line.function_id);
         let function = *self.functions.get(&line.function_id).ok_or_else(missing)?;
         let mut names = [StringId::EMPTY; 3];
         for (name, index) in names.iter_mut().zip([function.name, function.linkage, function.file]) {
@@ -209,6 +210,11 @@ impl Tables {
     }
 
     pub(super) fn location(&self, id: u64) -> Result<FrameId, ImportError> {
-        self.locations.get(&id).copied().ok_or_else(|| malformed(&format!("location {id} is not there")))
+        self.locations.get(&id).copied().ok_or_else(|| not_there("location", id))
     }
+}
+
+/// An entry of a table is referred to and is not there. A file that is cut between two of its fields has nothing else that tells it.
+fn not_there(what: &str, number: impl Display) -> ImportError {
+    malformed(&format!("{what} {number} is not there, as where its end is missing"))
 }

@@ -5,6 +5,7 @@ use std::io::{BufRead, Read as _};
 
 use super::read::malformed;
 use crate::import::ImportError;
+use crate::import::unpack::placed;
 use crate::leb128;
 
 /// The most bytes of a number.
@@ -40,7 +41,7 @@ impl<R: BufRead> Stream<R> {
 
     /// The next one; none at the message's end. One of more than `most` bytes is an error.
     pub(super) fn next(&mut self, most: usize) -> Result<Option<(u32, Value<'_>)>, ImportError> {
-        if self.input.fill_buf()?.is_empty() {
+        if self.first()?.is_none() {
             return Ok(None);
         }
         let outside = || malformed("a field ends outside of it");
@@ -57,18 +58,34 @@ impl<R: BufRead> Stream<R> {
             return Err(ImportError::TooMuch { what: "bytes in a part", limit: most as u64 });
         }
         self.part.clear();
-        self.position += self.input.by_ref().take(length).read_to_end(&mut self.part)? as u64;
-        if (self.part.len() as u64) < length {
-            return Err(outside());
+        let read = self.input.by_ref().take(length).read_to_end(&mut self.part);
+        self.position += read.map_err(|error| placed(error, self.position + self.part.len() as u64))? as u64;
+        let missing = length - self.part.len() as u64;
+        if missing > 0 {
+            return Err(self.cut(missing));
         }
         Ok(Some((tag, if key & 7 == 2 { Value::Bytes(&self.part) } else { Value::Fixed })))
+    }
+
+    /// It ends here, at least so many bytes too early.
+    fn cut(&self, missing: u64) -> ImportError {
+        let position = self.position;
+        ImportError::Cut(format!(
+            "it ends at byte {position}, in a field, at least {missing} bytes too early"
+        ))
+    }
+
+    /// The byte that comes next.
+    fn first(&mut self) -> Result<Option<u8>, ImportError> {
+        let position = self.position;
+        let read = self.input.fill_buf().map_err(|error| placed(error, position))?;
+        Ok(read.first().copied())
     }
 
     fn varint(&mut self) -> Result<u64, ImportError> {
         let mut bytes = [0; LONGEST];
         for length in 1..=LONGEST {
-            let byte = self.input.fill_buf()?.first().copied();
-            bytes[length - 1] = byte.ok_or_else(|| malformed("a field ends outside of it"))?;
+            bytes[length - 1] = self.first()?.ok_or_else(|| self.cut(1))?;
             self.input.consume(1);
             self.position += 1;
             if bytes[length - 1] < 0x80 {

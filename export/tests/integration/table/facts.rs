@@ -161,6 +161,8 @@ pub(super) enum Fact {
     Switch,
     /// Whose it is, its begin and duration, timeline, name, and attributes.
     Span,
+    /// What was counted: a number of a table, a bucket of a histogram, or a process that was asked for.
+    Counted,
 }
 
 impl Fact {
@@ -190,6 +192,7 @@ impl Fact {
             Self::Account => Part::Account,
             Self::Event | Self::Switch => Part::Events,
             Self::Span => Part::Spans,
+            Self::Counted => Part::Tables,
             // A mapping in part; names that are on stacks; what is told beside the period, the system and the account.
             Self::Segment
             | Self::PathOfInlined

@@ -25,6 +25,7 @@ pub(super) const READER: Reader = Reader {
         Fact::Event,
         Fact::Switch,
         Fact::Span,
+        Fact::Counted,
     ],
     read: |bytes| {
         let mut told = Told::default();
@@ -60,6 +61,25 @@ pub(super) const READER: Reader = Reader {
                     let (pid, name) = (line["pid"].as_u64().unwrap() as u32, text(&line["process"]));
                     told.of_process(pid, name, &format!("exit status: {}", line["status"]));
                 }
+                "table" => {
+                    for row in list(&line["rows"]) {
+                        for (number, column) in list(&row["numbers"]).iter().zip(list(&line["columns"])) {
+                            let [of, label] = [text(&line["table"]), text(&row["label"])];
+                            let [name, unit] = ["name", "unit"].map(|member| text(&column[member]));
+                            told.add(Fact::Counted, format!("{of}: {label}: {number} {name} ({unit})"));
+                        }
+                    }
+                }
+                "histogram" => {
+                    let of = ["histogram", "label"].map(|member| text(&line[member])).join(": ");
+                    let [count, sum, unit] = [&line["count"], &line["sum"], &line["unit"]];
+                    told.add(Fact::Counted, format!("{of}: {count} of {sum} {}", text(unit)));
+                    for bucket in list(&line["buckets"]) {
+                        let [from, to, count] = ["from", "to", "count"].map(|member| &bucket[member]);
+                        told.add(Fact::Counted, format!("{of}: {count} from {from} to {to}"));
+                    }
+                }
+                "process" => process(&line, &mut told),
                 other => panic!("{other}"),
             }
         }
@@ -69,6 +89,26 @@ pub(super) const READER: Reader = Reader {
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap()
+}
+
+fn process(line: &Value, told: &mut Told) {
+    let [pid, made_by, duration, status] =
+        ["pid", "parent_pid", "duration_ns", "status"].map(|member| line[member].as_u64().unwrap());
+    let [name, parent] = ["process", "parent"].map(|member| text(&line[member]));
+    let since_start = |of: &Value| of["time_ns"].as_u64().unwrap() - START;
+    let executed = list(&line["executed"]).iter();
+    let executed = executed.map(|program| {
+        format!(": {} {} {}", since_start(program), text(&program["program"]), program["arguments"])
+    });
+    let (made, executed) = (since_start(line), executed.collect::<String>());
+    told.add(
+        Fact::Counted,
+        format!("{pid} {name} of {made_by} {parent} at {made} for {duration}, status {status}{executed}"),
+    );
 }
 
 fn recording(line: &Value, told: &mut Told) {

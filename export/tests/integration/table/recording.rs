@@ -11,8 +11,9 @@ use collector_common::event::{ByteOrder, EventField, EventFormat, Extent, FieldK
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Svma, Tid, Uid};
 use collector_common::record::{
     AttributeListId, AttributeValue, ClockAnchor, Column, DebugLink, ESTIMATED, EventFacts, EventKind,
-    EventRecord, Exit, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleDetails, ModuleId,
-    ModuleKind, ModuleMapping, ProcessId, Sample, SampleKindId, Table, ThreadId, TimelineOwner, Unit,
+    EventRecord, Exit, ExportMachine, Frame, FrameFlags, FrameId, Histogram, Module, ModuleDetails, ModuleId,
+    ModuleKind, ModuleMapping, ProcessId, ProcessLife, Sample, SampleKindId, Table, ThreadId, TimelineOwner,
+    Unit,
 };
 use export::symbolize::{Function, Symbols};
 
@@ -233,6 +234,14 @@ pub(super) fn facts() -> BTreeSet<(Fact, String)> {
         (Span, "process 300 at 4000000 for 500000: requests: answer"),
         (Span, "thread 301 of 300 at 6500000 for 700001: tasks: poll, depth 3, queue \"7\""),
         (Span, "recording at 1500000 for 30000000: builds: link, bytes 5000000000, target \"release\""),
+        (Counted, "calls: read: 3 calls (count)"),
+        (Counted, "times of calls: read: 3 of 4500 nanoseconds"),
+        (Counted, "times of calls: read: 2 from 0 to 1000"),
+        (Counted, "times of calls: read: 1 from 1000 to null"),
+        (
+            Counted,
+            "400 app of 300 app at 10000000 for 10000000, status 3: 12000000 app [\"child\",\"--now\"]",
+        ),
     ];
     facts.into_iter().map(|(fact, text)| (fact, text.to_owned())).collect()
 }
@@ -315,6 +324,10 @@ pub(super) fn recording() -> (ExportMachine, Symbols) {
     }
     let columns = vec![Column { name: "calls".to_owned(), unit: Unit::Count }];
     machine.add_table(Table { name: "calls".to_owned(), columns, rows: vec![("read".to_owned(), vec![3])] });
+    let (name, label) = ("times of calls".to_owned(), "read".to_owned());
+    let (unit, buckets) = (Unit::Nanoseconds, vec![2, 1]);
+    machine.add_histogram(Histogram { name, label, unit, first_end: 1_000, buckets, sum: 4_500 });
+    machine.add_life(ProcessLife { process: processes[1], made: at(10_000_000) });
     (machine, symbols)
 }
 

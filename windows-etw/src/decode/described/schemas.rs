@@ -240,10 +240,9 @@ impl Schemas {
         }
         let layout = Layout { version: record.descriptor.version, pointer: record.pointer_size };
         let event = TraceLoggingEvent::parse(description, width_of(layout))?;
-        let provider = match record.extended.provider_traits {
-            Some(traits) => ProviderTraits::parse(traits)?.name,
-            None => record.provider.to_string().into(),
-        };
+        // Its fields are told by the event alone.
+        let traits = record.extended.provider_traits.and_then(|traits| ProviderTraits::parse(traits).ok());
+        let provider = traits.map_or_else(|| record.provider.to_string().into(), |traits| traits.name);
         let described = Arc::new(Described { provider, name: event.name, format: Arc::new(event.format) });
         self.keep(place, description, &described);
         Ok(described)

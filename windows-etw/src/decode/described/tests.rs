@@ -491,6 +491,15 @@ fn schemas_know_what_a_trace_holds() {
     assert!(std::sync::Arc::ptr_eq(&first, &schemas.describe(&event).unwrap().unwrap()));
     event.extended.self_description = Some(&[1]);
     assert!(schemas.describe(&event).is_err());
+    // Where its provider is not told, it has the number of it; what the event tells of itself does not lack anything.
+    let description = sized(b"\0Lone\0x\0\x04");
+    for (traits, name) in [(&b"\xff\0P\0"[..], "03030303-0303-0303-0303-030303030303"), (&traits, "P")] {
+        let mut schemas = Schemas::default();
+        event.extended.self_description = Some(&description);
+        event.extended.provider_traits = Some(traits);
+        let described = schemas.describe(&event).unwrap().unwrap();
+        assert_eq!((&*described.provider, &*described.name), (name, "Lone"));
+    }
 
     let event = record(Schema::Text, Guid([3; 16]), b"h\0i\0");
     for _ in 0..2 {

@@ -71,6 +71,9 @@ layout! {
     }
 
     /// A thread begins, ends, or runs when the trace begins or ends.
+    ///
+    /// In place of `StartAddr` Microsoft's class of version 3 has `Affinity`, the CPUs that it may run on; the name is that of `PerfView`, as of version 2.
+    /// Where the thread begins is [`win32_start`](Thread::win32_start).
     Thread<'a> {
         pid: Pid = "ProcessId";
         tid: Tid = "TThreadId";

@@ -62,6 +62,7 @@ fn parts_have_names_of_their_own() {
 /// A plan without a heap, after one with it whose process was killed.
 #[test]
 fn all_that_was_left_of_a_name_is_stopped() {
+    let _turn = console::turn();
     // In whatever way this ends here.
     let _ = Sessions::start(&plan("processes"), &settings("start-test-left"), nobody);
     let stopped = sys::stopped_by_name();
@@ -281,6 +282,68 @@ fn what_providers_do_not_do_is_told_and_stops_nothing() {
         assert!(matches!(error, SessionError::Call { call: "EnableTraceEx2", .. }), "{error}");
         sys::let_providers_answer(0);
     });
+}
+
+/// As a provider that has none to tell: `ERROR_ACCESS_DENIED`, `ERROR_NOT_SUPPORTED`.
+#[test]
+fn a_provider_that_does_not_tell_its_state_tells_its_events() {
+    with_sessions("start-test-state", |sessions, _| {
+        drop(sessions);
+        let mut plan = plan_for_files();
+        plan.providers[0].capture_state = true;
+        let folder = tempfile::tempdir().unwrap();
+        let target = Target::File(folder.path().join("x.etl"));
+        let settings = Settings { name: "start-test-state-refused".to_owned(), target };
+        for code in [5, 50] {
+            sys::let_states_be_answered(Some(code));
+            let started = Sessions::start(&plan, &settings, nobody);
+            sys::let_states_be_answered(None);
+            let stopped = started.unwrap().stop().whole().unwrap();
+            let [refused] = &stopped.unanswered[..] else { panic!("{stopped:?}") };
+            assert_eq!((&refused.provider, refused.asked), (&plan.providers[0].name, Asked::State));
+            assert_eq!(refused.cause.0, code);
+        }
+    });
+}
+
+/// Of sessions that write files nothing is read that could tell.
+#[test]
+fn sessions_that_are_gone_have_ended() {
+    with_sessions("start-test-ended", |sessions, names| {
+        assert!(!sessions.has_ended());
+        sys::let_sessions_answer(Some((Win32Error::WMI_INSTANCE_NOT_FOUND.0, Losses::default())));
+        assert!(sessions.has_ended());
+        drop(sessions);
+        sys::let_sessions_answer(None);
+        for name in &names {
+            sys::stop_by_name(name).unwrap();
+        }
+    });
+}
+
+/// What another one sets between a look at the interval and its being set again would be undone.
+#[test]
+fn the_interval_is_not_tried_while_another_one_changes_it() {
+    const SHORT: std::time::Duration = std::time::Duration::from_millis(300);
+    let _turn = console::turn();
+    let held = restored::lock().unwrap();
+    let (tells, told) = std::sync::mpsc::channel();
+    let other = std::thread::spawn(move || {
+        let interval = || {
+            tells.send(()).unwrap();
+            Ok(10_000)
+        };
+        let mut set = None;
+        set_again(interval, |units| {
+            set = Some(units);
+            Ok(())
+        })
+        .unwrap();
+        set
+    });
+    assert!(told.recv_timeout(SHORT).is_err(), "it does not wait");
+    drop(held);
+    assert_eq!((told.recv(), other.join().unwrap()), (Ok(()), Some(10_000)));
 }
 
 /// As for the process of a command.

@@ -85,6 +85,11 @@ pub(in crate::session) fn log_file(name: &str) -> Result<Option<PathBuf>, Win32E
     Ok(control_by_name(name, Control::Query)?.file())
 }
 
+/// The thread that Windows has for a session, which this process need not have started: no other one that is there has its number.
+pub(in crate::session) fn logger_thread(name: &str) -> Result<u32, Win32Error> {
+    Ok(control_by_name(name, Control::Query)?.thread())
+}
+
 fn control_by_name(name: &str, what: Control) -> Result<Properties, Win32Error> {
     let (name, mut properties) = (wide(name), Properties::empty());
     // SAFETY: the name ends with a zero, and no handle is given, so it counts; the properties are as for StartTraceW.

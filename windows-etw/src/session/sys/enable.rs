@@ -25,12 +25,19 @@ pub(in crate::session) const PATIENCE: Duration = Duration::from_secs(10);
 thread_local! {
     static TOLD: std::cell::RefCell<Vec<Told>> = const { std::cell::RefCell::new(Vec::new()) };
     static ANSWER: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+    static STATE: std::cell::Cell<Option<u32>> = const { std::cell::Cell::new(None) };
 }
 
 /// What providers answer this thread from now on, in place of Windows' own answer, unless that is an error.
 #[cfg(test)]
 pub(in crate::session) fn let_providers_answer(code: u32) {
     ANSWER.set(code);
+}
+
+/// The same of those that are asked how things stand, where that is another answer.
+#[cfg(test)]
+pub(in crate::session) fn let_states_be_answered(code: Option<u32>) {
+    STATE.set(code);
 }
 
 /// What a provider was told.
@@ -99,11 +106,16 @@ pub(in crate::session) fn enable(
     let parameters = ENABLE_TRACE_PARAMETERS {
         Version: ENABLE_TRACE_PARAMETERS_VERSION_2,
         EnableProperty: if provider.stacks == Stacks::None { 0 } else { EVENT_ENABLE_PROPERTY_STACK_TRACE },
-        EnableFilterDesc: descriptors.as_mut_ptr(),
+        // Of no descriptors that is no address.
+        EnableFilterDesc: if descriptors.is_empty() {
+            std::ptr::null_mut()
+        } else {
+            descriptors.as_mut_ptr()
+        },
         FilterDescCount: descriptors.len() as u32,
         ..ENABLE_TRACE_PARAMETERS::default()
     };
-    let (code, parameters) = match what {
+    let (control, parameters) = match what {
         Enable::On => (EVENT_CONTROL_CODE_ENABLE_PROVIDER, &raw const parameters),
         Enable::CaptureState => (EVENT_CONTROL_CODE_CAPTURE_STATE, std::ptr::null()),
     };
@@ -114,7 +126,7 @@ pub(in crate::session) fn enable(
         EnableTraceEx2(
             handle.windows(),
             &raw const guid,
-            code,
+            control,
             provider.level.number(),
             provider.any,
             provider.all,
@@ -123,7 +135,11 @@ pub(in crate::session) fn enable(
         )
     };
     #[cfg(test)]
-    let code = if code == 0 { ANSWER.get() } else { code };
+    let code = match (code, what) {
+        (0, Enable::CaptureState) => STATE.get().unwrap_or(ANSWER.get()),
+        (0, Enable::On) => ANSWER.get(),
+        _ => code,
+    };
     Win32Error::check(code)
 }
 

@@ -31,14 +31,14 @@ pub use live::{Live, MakeSink, Sink};
 pub use process::{OtherProcess, Suspended};
 pub use usage::{OwnUsage, own_usage};
 
-pub(super) use console::{Signal, on_console};
+pub(super) use console::{Signal, hear_interrupts, on_console};
 pub(super) use consume::{Ended, Open, Reader};
-pub(super) use control::{Control, Handle, control, log_file, start, stop_by_name};
+pub(super) use control::{Control, Handle, control, log_file, logger_thread, start, stop_by_name};
 #[cfg(test)]
 pub(super) use control::{let_sessions_answer, stopped_by_name};
 pub(super) use enable::{Enable, PATIENCE, enable};
 #[cfg(test)]
-pub(super) use enable::{Told, let_providers_answer, told_providers};
+pub(super) use enable::{Told, let_providers_answer, let_states_be_answered, told_providers};
 pub(super) use mutex::{Held, Mutex, create_mutex, hold};
 pub(super) use privilege::turn_on_profile_privilege;
 pub(super) use properties::{Kind, Properties, is_name};

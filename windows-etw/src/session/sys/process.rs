@@ -15,6 +15,9 @@ use windows_sys::Win32::System::Threading::{
     WaitForSingleObject,
 };
 
+/// What numbers of processes are multiples of.
+const MULTIPLE: u32 = 4;
+
 /// A process that was there when it was looked for. As long as this is held, no other one has its number.
 #[derive(Debug)]
 pub struct OtherProcess {
@@ -25,6 +28,10 @@ pub struct OtherProcess {
 impl OtherProcess {
     /// The process of this number; `None` where there is none.
     pub fn find(pid: Pid) -> Option<Self> {
+        // Windows gives multiples of it alone, and finds the process below where another number is asked for.
+        if !pid.0.is_multiple_of(MULTIPLE) {
+            return None;
+        }
         // SAFETY: it takes numbers alone.
         let handle = unsafe { OpenProcess(PROCESS_SYNCHRONIZE, 0, pid.0) };
         if handle.is_null() {
@@ -155,6 +162,9 @@ mod tests {
     #[test]
     fn a_process_is_there_until_it_ends() {
         assert!(!OtherProcess::find(Pid(process::id())).unwrap().has_ended());
+        for off in 1..4 {
+            assert!(OtherProcess::find(Pid(process::id() + off)).is_none(), "{off}");
+        }
         let mut child =
             Command::new("cmd.exe").args(["/c", "set /p x="]).stdin(Stdio::piped()).spawn().unwrap();
         let pid = Pid(child.id());

@@ -128,6 +128,12 @@ impl Properties {
         (length > 0).then(|| OsString::from_wide(&self.0.file[..length]).into())
     }
 
+    /// The number of the session's thread, as Windows tells it.
+    pub(super) fn thread(&self) -> u32 {
+        // A handle that stands for a number of 32 bits.
+        self.0.head.LoggerThreadId.addr() as u32
+    }
+
     /// What Windows has counted.
     pub(super) fn losses(&self) -> Losses {
         let head = &self.0.head;

@@ -31,7 +31,7 @@ pub(super) fn read(
     let mut reader = Reader::new(&trace, file.is_old());
     loop {
         let kind = match file.next(&mut block) {
-            Err(ReadError::Cut { position }) if reader.summary.events > 0 => {
+            Err(ReadError::Cut { position, .. }) if reader.summary.events > 0 => {
                 reader.summary.cut_at = Some(position);
                 return Ok(reader.summary);
             }

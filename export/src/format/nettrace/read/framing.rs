@@ -157,7 +157,7 @@ impl<R: Read> Framing<R> {
         self.content_start = self.position;
         let read = self.input.by_ref().take(size.into()).read_to_end(block)?;
         self.position += read as u64;
-        if read == size as usize { Ok(()) } else { Err(self.cut()) }
+        if read == size as usize { Ok(()) } else { Err(self.cut(size as usize - read)) }
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
@@ -165,7 +165,7 @@ impl<R: Read> Framing<R> {
         let mut left = &mut bytes[..];
         while !left.is_empty() {
             match self.input.read(left) {
-                Ok(0) => return Err(self.cut()),
+                Ok(0) => return Err(self.cut(left.len())),
                 Ok(read) => {
                     self.position += read as u64;
                     left = left.get_mut(read..).unwrap_or_default();
@@ -177,9 +177,9 @@ impl<R: Read> Framing<R> {
         Ok(bytes)
     }
 
-    /// The file ends here.
-    const fn cut(&self) -> ReadError {
-        ReadError::Cut { position: self.position }
+    /// The file ends here, so many bytes before what it was read for.
+    const fn cut(&self, missing: usize) -> ReadError {
+        ReadError::Cut { position: self.position, missing: missing as u64 }
     }
 
     fn u32(&mut self) -> Result<u32> {

@@ -27,6 +27,7 @@ use std::io::{self, Read};
 
 use collector_common::event::EventFormat;
 use collector_common::record::EventFacts;
+use collector_common::remedy;
 
 pub use fields::Value;
 pub use tables::{Label, LabelValue, Thread};
@@ -52,19 +53,37 @@ pub enum ReadError {
         position: u64,
     },
     /// It ends within what is before its first event.
-    #[error("the trace is cut: it ends at byte {position}, before its first event is whole")]
+    #[error(
+        "the trace is cut short: it ends at byte {position}, before its first event is whole, at least {missing} bytes too early"
+    )]
     Cut {
         /// Where it ends.
         position: u64,
+        /// Bytes that what was begun there lacks.
+        missing: u64,
     },
     /// It is not a trace.
-    #[error("not a nettrace file: it has {what} at byte {position}")]
+    #[error("not a nettrace file, or a damaged one: it has {what} at byte {position}")]
     Malformed {
         /// What it has.
         what: &'static str,
         /// Where.
         position: u64,
     },
+}
+
+impl ReadError {
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Read(error) => remedy::of_reading(error),
+            Self::Version(..4) => "record it again with .NET Core 3.1 or newer, which write version 4",
+            Self::Version(_) => remedy::NEWER,
+            Self::TooLarge { .. } => remedy::TOO_LARGE,
+            Self::Cut { .. } => remedy::CUT,
+            Self::Malformed { .. } => remedy::DAMAGED,
+        }
+    }
 }
 
 /// The trace as a whole.

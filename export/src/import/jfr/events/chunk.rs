@@ -19,7 +19,7 @@ const LARGEST: u64 = u32::MAX as u64;
 /// Where a chunk tells whether it was ended: what is not 0 there counts how often it was written to the file up to now.
 const STATE: usize = 64;
 
-const NOT_ENDED: &str = "a chunk that was not ended";
+pub(super) const NOT_ENDED: &str = "a chunk that was not ended";
 
 const METADATA: u64 = 0;
 const CONSTANTS: u64 = 1;
@@ -74,10 +74,10 @@ impl Chunk {
         let mut bytes = Vec::new();
         input.take(HEADER as u64).read_to_end(&mut bytes).map_err(at(base))?;
         let malformed = |what, offset: u64| ReadError::Malformed { what, position: base + offset };
-        let cut = |what, offset: u64| ReadError::Cut { what, position: base + offset };
+        let cut = |what, offset: u64, missing| ReadError::Cut { what, position: base + offset, missing };
         let begins = bytes.iter().zip(super::MAGIC).all(|(byte, magic)| byte == magic);
         if is_behind_open && (bytes.is_empty() || !begins) {
-            return Err(cut(NOT_ENDED, 0));
+            return Err(cut(NOT_ENDED, 0, 0));
         }
         if bytes.is_empty() {
             return Ok(None);
@@ -86,7 +86,8 @@ impl Chunk {
             return Err(malformed("other first bytes than a chunk", 0));
         }
         if bytes.len() < HEADER {
-            return Err(cut("a chunk that ends before its head does", bytes.len() as u64));
+            let length = bytes.len() as u64;
+            return Err(cut("a chunk that ends before its head does", length, HEADER as u64 - length));
         }
         let number = |offset: usize| {
             bytes[offset..offset + 8].iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
@@ -98,7 +99,7 @@ impl Chunk {
         let (size, start, duration, start_ticks, frequency) =
             (number(8), number(32), number(40), number(48), number(56));
         if size == 0 {
-            return Err(cut(NOT_ENDED, 8));
+            return Err(cut(NOT_ENDED, 8, 0));
         }
         if size < HEADER as u64 {
             return Err(malformed("a chunk that is smaller than its head", 8));
@@ -112,7 +113,8 @@ impl Chunk {
         let is_compressed = bytes[HEADER - 1] & 1 != 0;
         input.take(size - HEADER as u64).read_to_end(&mut bytes).map_err(at(base))?;
         if bytes.len() as u64 != size {
-            return Err(cut("a chunk that ends before it should", bytes.len() as u64));
+            let length = bytes.len() as u64;
+            return Err(cut("a chunk that ends before it should", length, size - length));
         }
         let clock = Clock { start: start.cast_signed(), start_ticks, frequency, duration };
         let types = Types::default();

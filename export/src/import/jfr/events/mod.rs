@@ -34,6 +34,8 @@ mod value;
 
 use std::io::{self, Read};
 
+use collector_common::remedy;
+
 pub use chunk::{Chunk, Clock, Event};
 pub use types::{Field, Type};
 pub use value::{Constant, List, Struct, Value};
@@ -69,12 +71,14 @@ pub enum ReadError {
         position: u64,
     },
     /// It ends within a chunk, or within a chunk's end: it was cut, or whoever wrote it was killed. Chunks before that are whole.
-    #[error("the recording is cut: {what} at byte {position}")]
+    #[error("the recording is cut short: {what} at byte {position}{}", too_early(*missing))]
     Cut {
         /// What there is.
         what: &'static str,
         /// Where.
         position: u64,
+        /// Bytes that it lacks; 0 where that is not known.
+        missing: u64,
     },
     /// It is not a recording, or it is damaged.
     #[error("not a JFR file, or a damaged one: {what} at byte {position}")]
@@ -84,6 +88,29 @@ pub enum ReadError {
         /// Where.
         position: u64,
     },
+}
+
+impl ReadError {
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Read { source, .. } => remedy::of_reading(source),
+            Self::Version { major: 0, .. } => {
+                "record it again with OpenJDK 8u262, 11 or newer, which write version 2"
+            }
+            Self::Version { .. } => remedy::NEWER,
+            Self::TooLarge { .. } => remedy::TOO_LARGE,
+            Self::Cut { what: chunk::NOT_ENDED, .. } => {
+                "write the recording with `jcmd PID JFR.dump filename=FILE`, or end it, before it is read"
+            }
+            Self::Cut { .. } => remedy::CUT,
+            Self::Malformed { .. } => remedy::DAMAGED,
+        }
+    }
+}
+
+fn too_early(missing: u64) -> String {
+    if missing == 0 { String::new() } else { format!(", {missing} bytes too early") }
 }
 
 /// A file's chunks, one at a time. It ends behind the first that can't be read.
