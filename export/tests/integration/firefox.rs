@@ -28,7 +28,7 @@ fn at<'a>(column: &'a Value, index: &Value) -> &'a Value {
     &column[index.as_u64().unwrap() as usize]
 }
 
-/// Frames of a thread, sorted: name, address or -1, library, category.
+/// Frames of a thread, sorted: name, address or -1, library, category with its subcategory where that is one.
 fn frames(file: &Value, thread: &Value) -> Vec<(String, i64, String, String)> {
     let (table, strings) = (&thread["frameTable"], &thread["stringArray"]);
     let mut frames: Vec<_> = (0..table["length"].as_u64().unwrap() as usize)
@@ -43,7 +43,12 @@ fn frames(file: &Value, thread: &Value) -> Vec<(String, i64, String, String)> {
                 None => String::new(),
             };
             let category = at(&file["meta"]["categories"], &table["category"][frame]);
-            let category = category["name"].as_str().unwrap().to_owned();
+            let subcategory = at(&category["subcategories"], &table["subcategory"][frame]).as_str().unwrap();
+            let mut category = category["name"].as_str().unwrap().to_owned();
+            // The first one of each is called so, and is none.
+            if subcategory != "Other" {
+                category = format!("{category}: {subcategory}");
+            }
             (name.to_owned(), table["address"][frame].as_i64().unwrap(), library, category)
         })
         .collect();
@@ -74,7 +79,7 @@ fn code_of_files_can_be_looked_up_again() {
         expected(&[
             ("main", 0x4100, "prog", "User"),
             ("recurse", 0x4300, "prog", "User"),
-            ("recurse", 0x4310, "prog", "Guessed"),
+            ("recurse", 0x4310, "prog", "User: Guessed"),
             ("work(int; char)", 0x4200, "prog", "User"),
         ])
     );

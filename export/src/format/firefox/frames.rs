@@ -5,7 +5,8 @@
 //! build id. The kernel is a library, too, so that its functions are none of a program's of the same name: of its addresses the lower 32 bits
 //! are there, which is what fits. Other code has a name alone: what a JIT compiled is gone, and a function that was inlined has no symbol.
 //!
-//! What was inlined is of a subcategory that says so: the crate writes that no frame is (`inlineDepth`).
+//! What was inlined is of a subcategory that says so: the crate writes that no frame is (`inlineDepth`). What was found by guessing is, too: the
+//! application shows a function in grey that has frames of several categories.
 //!
 //! The crate takes frames of one name for one, whatever their lines are. So those at another line than the first one have a name of
 //! their own, `name:line`, which nobody sees: they are written as frames of the first one's function.
@@ -33,8 +34,9 @@ use crate::table::{KeySet, Table};
 /// Where linkers put programs that can't be moved: at a multiple of this, and the code of the first segments not far behind.
 const IMAGE_ALIGNMENT: u64 = 1 << 20;
 
-/// The subcategory of functions that were inlined, which a reader may go by.
+/// The subcategories of functions that were inlined, and of frames that were found by guessing, which a reader may go by.
 pub(crate) const INLINED: &str = "Inlined";
+pub(crate) const GUESSED: &str = "Guessed";
 
 /// What stands for a frame, or for a function that was inlined there.
 pub(super) struct Told {
@@ -126,37 +128,37 @@ struct Category {
 }
 
 impl Category {
-    fn new(out: &mut fxprof::Profile, name: &str, color: CategoryColor) -> Self {
+    fn new(out: &mut fxprof::Profile, name: &str, color: CategoryColor) -> [Self; 2] {
         let own = out.add_category(name, color);
-        Self { own: own.into(), inlined: out.add_subcategory(own, INLINED) }
+        let inlined = out.add_subcategory(own, INLINED);
+        let guessed = out.add_subcategory(own, GUESSED);
+        [Self { own: own.into(), inlined }, Self { own: guessed, inlined }]
     }
 }
 
+/// Each of frames that are certain, and of those that were found by guessing.
 struct Categories {
-    user: Category,
+    user: [Category; 2],
     kernel: Category,
-    jit: Category,
-    guessed: Category,
+    jit: [Category; 2],
 }
 
 impl Categories {
     fn new(out: &mut fxprof::Profile) -> Self {
-        Self {
-            user: Category::new(out, "User", CategoryColor::Yellow),
-            kernel: Category::new(out, "Kernel", CategoryColor::Orange),
-            jit: Category::new(out, "JIT", CategoryColor::Green),
-            guessed: Category::new(out, "Guessed", CategoryColor::LightBlue),
-        }
+        let user = Category::new(out, "User", CategoryColor::Yellow);
+        let kernel = out.add_category("Kernel", CategoryColor::Orange);
+        let kernel = Category { own: kernel.into(), inlined: out.add_subcategory(kernel, INLINED) };
+        Self { user, kernel, jit: Category::new(out, "JIT", CategoryColor::Green) }
     }
 
     fn of(&self, machine: &ExportMachine, frame: &Frame) -> Category {
         let other = CategoryHandle::OTHER.into();
+        let is_guessed = usize::from(frame.flags.has(FrameFlags::HEURISTIC));
         match machine.module(frame.module).kind {
             _ if frame.flags.has(FrameFlags::CUT) => Category { own: other, inlined: other },
             _ if frame.is_kernel() => self.kernel,
-            _ if frame.flags.has(FrameFlags::HEURISTIC) => self.guessed,
-            ModuleKind::Anonymous(_) => self.jit,
-            _ => self.user,
+            ModuleKind::Anonymous(_) => self.jit[is_guessed],
+            _ => self.user[is_guessed],
         }
     }
 }

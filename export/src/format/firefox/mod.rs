@@ -27,7 +27,7 @@ mod tracks;
 mod write;
 
 pub(crate) use attributes::MOST_TYPES;
-pub(crate) use frames::INLINED;
+pub(crate) use frames::{GUESSED, INLINED};
 pub(crate) use kinds::{KIND, OF_KINDS, PERIOD, SHOWN, UNIT, WEIGHT};
 pub(crate) use plan::OF_WEIGHT;
 pub(crate) use spans::{NAME as SPAN, OF_PROCESSES, OF_RECORDINGS, OF_THREADS};

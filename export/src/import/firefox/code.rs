@@ -9,7 +9,7 @@ use collector_common::record::{ExportMachine, FrameFlags, FrameId, Module, Modul
 use super::columns::Strings;
 use super::json::{File, FrameTable, FuncTable, ResourceTable, Shared, Sources, StackTable, Thread};
 use super::malformed;
-use crate::format::firefox::INLINED;
+use crate::format::firefox::{GUESSED, INLINED};
 use crate::import::ImportError;
 use crate::import::digits::build_id;
 use crate::import::frames::{Frames, Named, Place};
@@ -92,11 +92,15 @@ impl<'a> Tables<'a> {
         self.frames.flags.len() == 0 || self.frames.flags.get(frame) & flag != 0
     }
 
+    /// Whether a frame is of one of these pairs of a category and a subcategory.
+    fn is_of(&self, frame: u32, pairs: &HashSet<(u32, u32), Seeded>) -> bool {
+        let pair = || (self.frames.category.get(frame), self.frames.subcategory.get(frame));
+        self.has(frame, HAS_CATEGORY) && pairs.contains(&pair())
+    }
+
     /// Whether a frame says so itself, or in ours by its category, of which these pairs do.
     fn is_inlined(&self, frame: u32, of_ours: &HashSet<(u32, u32), Seeded>) -> bool {
-        if self.has(frame, HAS_CATEGORY)
-            && of_ours.contains(&(self.frames.category.get(frame), self.frames.subcategory.get(frame)))
-        {
+        if self.is_of(frame, of_ours) {
             return true;
         }
         match self.frames.flags.len() {
@@ -151,13 +155,18 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// What is told by the category of a frame.
+/// What is told by the category of a frame, and by the subcategory of ours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-enum Role {
+struct Role {
+    of: Of,
+    is_guessed: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Of {
     #[default]
     Code,
     Kernel,
-    Guessed,
     Jit,
 }
 
@@ -175,9 +184,11 @@ pub(super) struct Known {
 /// All code of a profile.
 pub(super) struct Code {
     pub(super) frames: Frames,
-    roles: Vec<Role>,
-    /// Categories with those subcategories of them that are of what was inlined.
+    /// By category.
+    of: Vec<Of>,
+    /// Categories with those subcategories of them that are of what was inlined, and of what was guessed.
     inlined_categories: HashSet<(u32, u32), Seeded>,
+    guessed_categories: HashSet<(u32, u32), Seeded>,
     libs: Vec<ModuleId>,
     named: ModuleId,
     jit: ModuleId,
@@ -196,19 +207,19 @@ pub(super) struct Code {
 impl Code {
     pub(super) fn of(file: &File, machine: &mut ExportMachine) -> Self {
         let categories = file.meta.categories.iter().flat_map(|list| &list.0);
-        let roles = categories.map(|category| match &*category.name.0 {
-            "Kernel" => Role::Kernel,
-            "Guessed" => Role::Guessed,
-            "JIT" => Role::Jit,
-            _ => Role::Code,
+        let of = categories.map(|category| match &*category.name.0 {
+            "Kernel" => Of::Kernel,
+            "JIT" => Of::Jit,
+            _ => Of::Code,
         });
-        let pairs = file.meta.categories.iter().flat_map(|list| list.0.iter().zip(0..));
-        let pairs =
-            pairs.flat_map(|(category, at)| category.subcategories.0.iter().zip(0..).map(move |it| (at, it)));
-        let inlined_categories = pairs
-            .filter(|(_, (name, _))| name.0 == INLINED)
-            .map(|(category, (_, at))| (category, at))
-            .collect();
+        let pairs_of = |subcategory: &str| {
+            let categories = file.meta.categories.iter().flat_map(|list| list.0.iter().zip(0..));
+            let pairs = categories
+                .flat_map(|(category, at)| category.subcategories.0.iter().zip(0..).map(move |it| (at, it)));
+            let pairs = pairs.filter(|(_, (name, _))| name.0 == subcategory);
+            pairs.map(|(category, (_, at))| (category, at)).collect()
+        };
+        let (inlined_categories, guessed_categories) = (pairs_of(INLINED), pairs_of(GUESSED));
         let mut modules: HashMap<(StringId, Option<BuildId>), ModuleId, Seeded> = HashMap::default();
         let libs = file.libs.0.iter().map(|lib| {
             let path = if lib.path.0.is_empty() { &lib.name.0 } else { &lib.path.0 };
@@ -221,15 +232,16 @@ impl Code {
             };
             *modules.entry((path, build_id)).or_insert_with(add)
         });
-        let (roles, libs) = (roles.collect(), libs.collect());
+        let (of, libs) = (of.collect(), libs.collect());
         let mut module = |path, kind| {
             let path = machine.intern_string(path);
             machine.add_module(Module { kind, path, build_id: None })
         };
         Self {
             frames: Frames::default(),
-            roles,
+            of,
             inlined_categories,
+            guessed_categories,
             libs,
             named: module("", ModuleKind::File),
             jit: module("[jit]", ModuleKind::Anonymous(ProcessId(0))),
@@ -296,7 +308,10 @@ impl Code {
             if tables.is_inlined(frame, &self.inlined_categories) && next.is_some() {
                 continue;
             }
-            let role = self.roles.get(tables.category(at, frame) as usize).copied().unwrap_or_default();
+            let role = Role {
+                of: self.of.get(tables.category(at, frame) as usize).copied().unwrap_or_default(),
+                is_guessed: tables.is_of(frame, &self.guessed_categories),
+            };
             let frame = self.frame(machine, tables, known, role, stack)?;
             self.stack.push(frame);
             self.group.clear();
@@ -383,14 +398,13 @@ impl Code {
         let lib = tables.lib(outermost).and_then(|lib| self.libs.get(lib as usize).copied());
         // Linux's kernel is no file, as `[kernel.kallsyms]`; that of Windows, and its drivers, are.
         let is_file = |lib: &ModuleId| !machine.string(machine.module(*lib).path).starts_with('[');
-        let (module, address, flags) = match (role, lib) {
-            (Role::Kernel, Some(lib)) if is_file(&lib) => (lib, address, FrameFlags::KERNEL),
-            (Role::Kernel, _) => (ModuleId::KERNEL, None, FrameFlags::KERNEL),
-            (Role::Jit, None) => (self.jit, None, 0),
-            (Role::Guessed, None) => (self.named, None, FrameFlags::HEURISTIC),
-            (Role::Guessed, Some(lib)) => (lib, address, FrameFlags::HEURISTIC),
-            (_, None) => (self.named, None, 0),
-            (_, Some(lib)) => (lib, address, 0),
+        let guessed = if role.is_guessed { FrameFlags::HEURISTIC } else { 0 };
+        let (module, address, flags) = match (role.of, lib) {
+            (Of::Kernel, Some(lib)) if is_file(&lib) => (lib, address, FrameFlags::KERNEL),
+            (Of::Kernel, _) => (ModuleId::KERNEL, None, FrameFlags::KERNEL),
+            (Of::Jit, None) => (self.jit, None, guessed),
+            (Of::Code, None) => (self.named, None, guessed),
+            (_, Some(lib)) => (lib, address, guessed),
         };
         let place = Place { module, address, flags: FrameFlags(flags) };
         Ok(self.frames.intern(machine, place, &self.functions))

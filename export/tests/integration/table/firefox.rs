@@ -180,10 +180,11 @@ impl<'a> Thread<'a> {
             let mut name = self.string(at("funcTable", "name", function)).to_owned();
             let category = at("frameTable", "category", frame).as_u64().unwrap() as usize;
             let subcategory = at("frameTable", "subcategory", frame).as_u64().unwrap() as usize;
-            if self.file["meta"]["categories"][category]["subcategories"][subcategory] == "Inlined" {
+            let subcategory = &self.file["meta"]["categories"][category]["subcategories"][subcategory];
+            if *subcategory == "Inlined" {
                 told.add(Fact::Inlined, &name);
             }
-            is_guessed |= self.file["meta"]["categories"][category]["name"] == "Guessed";
+            is_guessed |= *subcategory == "Guessed";
             let resource = at("funcTable", "resource", function);
             if resource.as_i64().is_some_and(|resource| resource >= 0) {
                 let library = at("resourceTable", "lib", resource).as_u64().unwrap() as usize;
