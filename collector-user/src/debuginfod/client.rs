@@ -47,6 +47,13 @@ pub(super) enum Outcome {
     TooLarge,
 }
 
+/// What a server says of a file.
+enum Answer {
+    Has(File),
+    HasNot,
+    IsTooLarge,
+}
+
 /// What makes requests.
 pub(super) trait Fetch: Send {
     /// Writes what is at `address`.
@@ -119,8 +126,10 @@ impl Client {
                 continue;
             }
             match self.ask(server, id, artifact) {
-                Ok(Some(file)) => return Some(file),
-                Ok(None) => {}
+                Ok(Answer::Has(file)) => return Some(file),
+                Ok(Answer::HasNot) => {}
+                // With another limit it is there.
+                Ok(Answer::IsTooLarge) => all_say_no = false,
                 Err(why) => {
                     all_say_no = false;
                     self.tell(format!("{server} is not asked for debug files any more: {why}"));
@@ -141,7 +150,7 @@ impl Client {
     }
 
     /// What one server has.
-    fn ask(&self, server: &str, id: BuildId, artifact: Artifact) -> Result<Option<File>, String> {
+    fn ask(&self, server: &str, id: BuildId, artifact: Artifact) -> Result<Answer, String> {
         let deadline = self.deadline.get().unwrap_or_else(|| Instant::now() + MOST_TIME);
         self.deadline.set(Some(deadline));
         let left = deadline.saturating_duration_since(Instant::now());
@@ -164,10 +173,10 @@ impl Client {
         }
         .map_err(|error| format!("what it sends can't be kept: {error}"))?;
         match self.fetch.fetch(&address, limits, &mut file)? {
-            Outcome::Absent => return Ok(None),
+            Outcome::Absent => return Ok(Answer::HasNot),
             Outcome::TooLarge => {
                 self.tell(format!("{address} is not taken: it has more than {} bytes", limits.largest));
-                return Ok(None);
+                return Ok(Answer::IsTooLarge);
             }
             Outcome::Whole => {}
         }
@@ -175,7 +184,7 @@ impl Client {
             return Err(format!("its {name} of {id} has another build id"));
         }
         let kept = kept.map(|(cache, file)| cache.keep(file, id, artifact));
-        Ok(Some(kept.and_then(Result::ok).unwrap_or(file)))
+        Ok(Answer::Has(kept.and_then(Result::ok).unwrap_or(file)))
     }
 }
 
@@ -292,6 +301,19 @@ mod tests {
         assert_eq!(told.asked.lock().unwrap().len(), 1);
         let left: Vec<_> = fs::read_dir(folder.path().join("abcdef01")).unwrap().collect();
         assert!(left.is_empty(), "neither half of a file nor a note that nobody has it: {left:?}");
+    }
+
+    /// As elfutils' client does: it would be kept from whoever takes larger ones.
+    #[test]
+    fn what_is_too_large_is_not_noted_as_absent() {
+        let folder = tempfile::tempdir().unwrap();
+        let answers = vec![("http://", Ok(Outcome::TooLarge), Vec::new())];
+        let told = Arc::new(Told { answers, ..Told::default() });
+        let id = BuildId::new(&ID).unwrap();
+        let client = client(folder.path(), &["http://large"], &told);
+        assert!(client.find(id, Artifact::DebugInfo).is_none());
+        assert!(client.take_told().concat().contains("is not taken: it has more than"));
+        assert!(!folder.path().join("abcdef01/debuginfo").exists());
     }
 
     #[test]

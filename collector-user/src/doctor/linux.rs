@@ -10,6 +10,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use super::{Check, bad, good, limited};
 use crate::kernel::Release;
+use crate::modules::vmlinux;
 use crate::tracefs::{Tracefs, TracefsError};
 
 /// Runs all checks.
@@ -22,6 +23,7 @@ pub fn examine() -> Vec<Check> {
         perf_event_paranoid(),
         lockdown(),
         kernel_symbols(),
+        kernel_image(),
         tracefs(),
         user_events(),
         programs(),
@@ -60,14 +62,17 @@ fn btf() -> Check {
 
 /// How to come to a kernel that was built with an option, which Debian's are.
 fn boot_with(option: &str) -> String {
-    let debian =
-        fs::read_to_string("/etc/os-release").is_ok_and(|text| text.lines().any(|line| line == "ID=debian"));
+    let debian = is_debian();
     let package = match env::consts::ARCH {
         "x86_64" if debian => "linux-image-amd64",
         "aarch64" if debian => "linux-image-arm64",
         _ => return format!("boot a kernel built with {option}=y"),
     };
     format!("sudo apt-get install {package} && sudo reboot  # Debian's kernel has {option}=y")
+}
+
+fn is_debian() -> bool {
+    fs::read_to_string("/etc/os-release").is_ok_and(|text| text.lines().any(|line| line == "ID=debian"))
 }
 
 /// Of the rights that Linux divides root's into, those that recording uses.
@@ -254,6 +259,29 @@ fn kernel_symbols() -> Check {
         limited(name, "hidden by kptr_restrict=2", effect, "sudo sysctl kernel.kptr_restrict=1")
     } else {
         limited(name, "hidden from these rights", effect, "sudo collector run")
+    }
+}
+
+/// The image tells more of the kernel's functions than their names, once it is known how far from there the kernel runs.
+fn kernel_image() -> Check {
+    let name = "kernel image";
+    match vmlinux::find() {
+        Some((_, 0)) => good(name, "a vmlinux of this kernel, which runs where that was linked: no KASLR"),
+        Some((_, moved)) => good(name, format!("a vmlinux of this kernel, moved by {moved:#x} (KASLR)")),
+        None => {
+            let release = rustix::system::uname().release().to_string_lossy().into_owned();
+            let place = format!("/usr/lib/debug/boot/vmlinux-{release}");
+            // As Debian calls its kernels.
+            let is_packaged =
+                is_debian() && ["-amd64", "-arm64"].iter().any(|ending| release.ends_with(ending));
+            let fix = if is_packaged {
+                format!("sudo apt-get install linux-image-{release}-dbg  # or {place}")
+            } else {
+                format!("sudo cp vmlinux {place}  # of the build of this kernel")
+            };
+            let effect = "kernel functions have no source lines, and those inlined into them no names";
+            limited(name, "no vmlinux of this kernel, or addresses are hidden", effect, fix)
+        }
     }
 }
 

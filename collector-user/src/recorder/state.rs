@@ -431,7 +431,10 @@ impl Recorder {
             }
         }
         if self.tracker.thread_ended(process, tid, time) {
-            self.ended_processes.push((pid, time));
+            // In a replay nobody asks for them.
+            if self.is_live {
+                self.ended_processes.push((pid, time));
+            }
             self.machine.end_process(process, time);
             self.modules.ended(process);
         }

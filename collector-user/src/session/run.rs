@@ -453,6 +453,7 @@ impl Session {
 
     fn drain_sideband(&mut self, until: Nanos) {
         let Self { recorder, capture, journal, .. } = self;
+        let malformed = self.sideband.malformed();
         self.sideband.drain(until, |parsed, time| {
             if let Some(journal) = journal {
                 journal.sideband(parsed, time);
@@ -462,6 +463,10 @@ impl Session {
             }
             recorder.apply(parsed, time);
         });
+        // Of a record that can't be read nobody knows how much it told, nor how much lay behind it.
+        if self.sideband.malformed() > malformed {
+            recorder.distrust_sideband();
+        }
         recorder.look_at_processes(clock::now);
         if let Some(journal) = journal {
             journal.looked(recorder);

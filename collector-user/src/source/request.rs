@@ -104,7 +104,7 @@ impl Program {
     }
 
     /// Of its samples' values.
-    pub(crate) const fn unit(self) -> Unit {
+    pub const fn unit(self) -> Unit {
         match self {
             Self::Allocations | Self::Mapped => Unit::Bytes,
             Self::Functions | Self::MinorFaults | Self::MajorFaults => Unit::Count,

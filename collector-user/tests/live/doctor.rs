@@ -131,6 +131,7 @@ fn each_gap_has_one_remedy() {
         ("perf_event_paranoid", "NO", "CONFIG_PERF_EVENTS=y"),
         ("lockdown", "some", "lockdown=integrity"),
         ("kernel symbols", "some", "sudo sysctl kernel.kptr_restrict=1"),
+        ("kernel image", "some", "/usr/lib/debug/boot/vmlinux-"),
     ] {
         let lines = check(&text, name);
         assert!(lines[0].starts_with(mark), "{text}");

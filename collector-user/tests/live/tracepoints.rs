@@ -331,7 +331,9 @@ fn tracepoints_of_every_category_can_be_opened() {
 /// and go.
 fn systems_of_the_kernel() -> BTreeSet<String> {
     let made = fs::read_to_string("/sys/kernel/tracing/dynamic_events").unwrap_or_default();
-    let is_made = |name: &str| name.starts_with("user_events") || made.contains(&format!(":{name}/"));
+    let is_ours = |name: &str| name.starts_with("collector_");
+    let is_made =
+        |name: &str| name.starts_with("user_events") || is_ours(name) || made.contains(&format!(":{name}/"));
     let folders = fs::read_dir("/sys/kernel/tracing/events").unwrap().map(|entry| entry.unwrap().path());
     let has_events = |folder: &PathBuf| {
         let mut events = fs::read_dir(folder).into_iter().flatten();

@@ -38,10 +38,9 @@ impl BranchCounters {
     /// Of the group of an event, if it asks for counts and the file says how they are laid out.
     pub(super) fn of(event: usize, events: &[FileEvent], features: &Features) -> Option<Self> {
         let groups = features.groups().unwrap_or_default();
+        let members = |group| members(group, events.len());
         let group = groups.iter().find_map(|group| members(group).filter(|members| members.contains(&event)));
         let members = group.unwrap_or(event..event.checked_add(1)?);
-        // A file may tell of more members than there are events.
-        let members = members.start..members.end.min(events.len());
         let counted: Vec<usize> = members.filter(|&member| events.get(member).is_some_and(asks)).collect();
         let leader = events.get(*counted.first()?)?;
         let [count, width] = layout(leader, features)?;
@@ -69,7 +68,8 @@ impl BranchCounters {
 /// Has all members of a group read counts if one of them asks for them: the kernel writes them for each then.
 pub(super) fn group(events: &mut [FileEvent], groups: &[GroupDescription]) {
     let mut behind_last = 0;
-    for members in groups.iter().filter_map(members) {
+    let count = events.len();
+    for members in groups.iter().filter_map(|group| members(group, count)) {
         // Each event is of one group, in the order of the events: so this takes no longer than there are events.
         if members.start < behind_last {
             continue;
@@ -85,10 +85,10 @@ pub(super) fn group(events: &mut [FileEvent], groups: &[GroupDescription]) {
     }
 }
 
-/// Indices of the events of a group: a leader, and those that come next.
-fn members(group: &GroupDescription) -> Option<std::ops::Range<usize>> {
+/// Indices of the events of a group: a leader, and those that come next. A file may tell of more members than there are events.
+fn members(group: &GroupDescription, events: usize) -> Option<std::ops::Range<usize>> {
     let (leader, members) = (usize::try_from(group.leader).ok()?, usize::try_from(group.members).ok()?);
-    Some(leader..leader.checked_add(members)?)
+    Some(leader..leader.checked_add(members)?.min(events))
 }
 
 fn asks(event: &FileEvent) -> bool {

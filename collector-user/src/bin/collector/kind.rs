@@ -30,7 +30,12 @@ const OF_CLOCK: &str = "cpu";
 
 /// What there is of native memory beside the event's own kind.
 #[cfg(target_os = "linux")]
-const OF_MEMORY: [&str; 4] = ["alloc_objects", "inuse_space", "inuse_objects", "likely_leaks"];
+const OF_MEMORY: [(&str, Unit); 4] = [
+    ("alloc_objects", Unit::Count),
+    ("inuse_space", Unit::Bytes),
+    ("inuse_objects", Unit::Count),
+    ("likely_leaks", Unit::Bytes),
+];
 
 /// The kind of a name, which is shown from then on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,9 +98,10 @@ pub(crate) fn refuse_of_records(
 #[cfg(target_os = "linux")]
 pub(crate) fn refuse_unrecorded(asked: Option<&str>, settings: &SessionSettings) -> Result<(), Usage> {
     let Some(asked) = asked else { return Ok(()) };
-    let names = recorded(settings);
-    let is = |name: &&str| *name == asked || in_unit(asked).is_some_and(|(stem, _)| stem == *name);
-    if names.iter().any(is) {
+    let kinds = recorded(settings);
+    let mut names: Vec<&str> = kinds.iter().map(|(name, _)| *name).collect();
+    names.dedup();
+    if names.contains(&asked) || in_unit(asked).is_some_and(|kind| kinds.contains(&kind)) {
         return Ok(());
     }
     if names.is_empty() {
@@ -110,17 +116,18 @@ pub(crate) fn refuse_unrecorded(asked: Option<&str>, settings: &SessionSettings)
     )))
 }
 
-/// What the kinds will be called.
+/// What the kinds will be called, and their units.
 #[cfg(target_os = "linux")]
-fn recorded(settings: &SessionSettings) -> Vec<&str> {
-    let clock = settings.sampling.clock.then_some(OF_CLOCK);
+fn recorded(settings: &SessionSettings) -> Vec<(&str, Unit)> {
+    let clock = settings.sampling.clock.then_some((OF_CLOCK, Unit::Count));
     let stacks = settings.events.iter().filter(|hook| hook.event.flags().contains(EventFlags::CALLSTACK));
     let of_events = stacks.flat_map(|hook| {
-        let others: &[&str] = match hook.trigger {
-            Trigger::Program(Program::Allocations) => &OF_MEMORY,
-            _ => &[],
+        let (unit, others): (_, &[_]) = match hook.trigger {
+            Trigger::Program(program @ Program::Allocations) => (program.unit(), &OF_MEMORY),
+            Trigger::Program(program) => (program.unit(), &[]),
+            _ => (Unit::Count, &[]),
         };
-        std::iter::once(hook.event.name()).chain(others.iter().copied())
+        std::iter::once((hook.event.name(), unit)).chain(others.iter().copied())
     });
     clock.into_iter().chain(of_events).collect()
 }

@@ -69,7 +69,7 @@ const FURTHER: [&str; 7] = [
     "idle-cycles-backend",
 ];
 
-/// `type` and `config` of what `perf stat -vv` opens for a name, as it prints them; numbers that are 0 are not printed. Whether the machine has
+/// `type` and `config` of what `perf stat -vv` opens for a name, as it prints them; earlier versions print no numbers that are 0. Whether the machine has
 /// the event does not matter.
 fn asked_by_perf(name: &str) -> Option<[u64; 2]> {
     let perf = Command::new("perf").args(["stat", "-vv", "-e", name, "--", "true"]).output().ok()?;
@@ -79,7 +79,8 @@ fn asked_by_perf(name: &str) -> Option<[u64; 2]> {
     let numbers: Vec<(&str, &str)> = lines.filter_map(|line| line.trim().split_once(' ')).collect();
     let number = |name| {
         let Some((_, number)) = numbers.iter().find(|(of, _)| *of == name) else { return 0 };
-        let number = number.trim();
+        // Later ones have the constant's name in brackets behind it.
+        let number = number.split_whitespace().next().unwrap_or_default();
         let hexadecimal = number.strip_prefix("0x").map(|digits| u64::from_str_radix(digits, 16));
         hexadecimal.unwrap_or_else(|| number.parse()).unwrap()
     };
