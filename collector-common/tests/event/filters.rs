@@ -108,6 +108,31 @@ fn elements_of_lists() {
     }
 }
 
+/// An event that ends before a field: the answer depends on that or not, in whatever order a filter names its parts.
+#[test]
+fn what_an_event_has_can_be_enough() {
+    let mut format = EventFormat::default();
+    add(&mut format, "kind", U16, Extent::One);
+    add(&mut format, "ns", U16, Extent::One);
+    let mut payload = Payload::native();
+    payload.number(1, 2).number(9, 2);
+    let short = EventData::new(&[], &payload.bytes[..2], &format);
+    for (parts, expected) in [
+        (["ns > 5 or ", "kind == 1"], Some(true)),
+        (["ns > 5 and ", "kind == 2"], Some(false)),
+        (["ns > 5 or ", "kind == 2"], None),
+        (["ns > 5 and ", "kind == 1"], None),
+        (["not ns > 5 or ", "kind == 1"], Some(true)),
+    ] {
+        let [first, second] = parts;
+        let (first, word) = first.trim_end().rsplit_once(' ').unwrap();
+        for text in [format!("{first} {word} {second}"), format!("{second} {word} {first}")] {
+            let predicate = filter::parse(&text).unwrap().compile(&format).unwrap();
+            assert_eq!(predicate.accepts(&short).ok(), expected, "{text}");
+        }
+    }
+}
+
 /// Of each width and byte order, of a structure, and of an event that ends before the element.
 #[test]
 fn elements_are_loaded_as_they_lie() {

@@ -251,6 +251,9 @@ fn each_record_is_what_perf_says_it_is() {
     compare_recording("stacks", &dwarf, &[Kind::SAMPLE]);
     compare_recording("tracepoints", &["-e", "sched:sched_switch", "-e", "cpu-clock"], &[Kind::SAMPLE]);
     compare_recording("build ids", &["-e", "cpu-clock", "--buildid-mmap"], &[Kind::MMAP2]);
+    // Of mappings another event tells, and what `perf` found in `/proc` is of none.
+    let build_ids = ["-a", "-e", "cpu-clock", "--buildid-mmap"];
+    compare_recording("build ids of the machine", &build_ids, &[Kind::MMAP2]);
     // No sample fits into the ring; what comes next tells so.
     let too_large = ["-m", "1", "-e", "page-faults", "-c", "1", "--call-graph", "dwarf,8192"];
     compare_recording("lost", &too_large, &[Kind::LOST]);

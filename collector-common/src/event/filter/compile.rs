@@ -122,25 +122,25 @@ impl Load {
     }
 }
 
+/// Whether one of them holds, or does not. Where one does, it does not matter that others can't be told, whatever their order.
+#[inline]
+fn is_any(checks: &[Check], data: &EventData<'_>, wanted: bool) -> Result<bool, FieldError> {
+    let mut untold = None;
+    for check in checks {
+        match check.holds(data) {
+            Ok(holds) if holds == wanted => return Ok(true),
+            Ok(_) => {}
+            Err(error) => untold = untold.or(Some(error)),
+        }
+    }
+    untold.map_or(Ok(false), Err)
+}
+
 impl Check {
     fn holds(&self, data: &EventData<'_>) -> Result<bool, FieldError> {
         Ok(match self {
-            Self::All(checks) => {
-                for check in checks {
-                    if !check.holds(data)? {
-                        return Ok(false);
-                    }
-                }
-                true
-            }
-            Self::Any(checks) => {
-                for check in checks {
-                    if check.holds(data)? {
-                        return Ok(true);
-                    }
-                }
-                false
-            }
+            Self::All(checks) => !is_any(checks, data, false)?,
+            Self::Any(checks) => is_any(checks, data, true)?,
             Self::Not(check) => !check.holds(data)?,
             Self::Within { field, check } => match data.value(*field)? {
                 Value::Struct(inner) => check.holds(&inner)?,

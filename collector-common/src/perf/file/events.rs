@@ -48,12 +48,20 @@ impl Events {
         if self.all.len() == 1 {
             return Some(0);
         }
-        let id = self.all[0].config.event_id(raw);
-        match id.filter(|&id| id != 0) {
+        match self.id_of(raw) {
             Some(id) if raw.kind == RecordKind::SAMPLE => self.by_id.get(&id).copied(),
             Some(id) => Some(self.by_id.get(&id).copied().unwrap_or(0)),
             None => Some(0),
         }
+    }
+
+    /// Whether `perf` itself wrote a record in the name of the kernel.
+    pub(super) fn is_of_perf(&self, raw: &RawRecord<'_>) -> bool {
+        self.all.len() > 1 && self.id_of(raw).is_none()
+    }
+
+    fn id_of(&self, raw: &RawRecord<'_>) -> Option<u64> {
+        self.all.first()?.config.event_id(raw).filter(|&id| id != 0)
     }
 
     /// An entry of a file's list of events: a `perf_event_attr`, and where the event's ids are.

@@ -366,7 +366,10 @@ impl<R: Read> FileReader<R> {
         payload: &'a [u8],
     ) -> FileRecord<'a> {
         let config = event.and_then(|event| self.events.all.get(event)).map(|event| event.config);
-        let config = config.unwrap_or(ParseConfig { byte_order: self.order, ..ParseConfig::default() });
+        let mut config = config.unwrap_or(ParseConfig { byte_order: self.order, ..ParseConfig::default() });
+        // `perf` opens another event for mappings where it records whole CPUs, and what it finds in `/proc` has no event's id: that has a build
+        // id if it says so, though the first event asks for none. What the kernel says of an event that asks for none may be left from before.
+        config.build_id |= raw.kind == RecordKind::MMAP2 && self.events.is_of_perf(&raw);
         FileRecord { raw, event, payload, config }
     }
 
