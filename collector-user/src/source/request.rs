@@ -149,6 +149,9 @@ impl Hook {
     }
 
     /// Of a tracepoint, as [`crate::tracefs::Tracefs::event`] gives it.
+    ///
+    /// Its fields `common_flags` and `common_preempt_count` are 0 where a program of ours copies its records, which sees neither: that is so
+    /// with eBPF, where the event has no filter and its records are of one size that is small enough.
     pub fn tracepoint(event: Event) -> Self {
         let trigger = Trigger::Tracepoint(event.id().0);
         Self::of(event, trigger)
