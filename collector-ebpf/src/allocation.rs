@@ -8,7 +8,8 @@
 //! are trapped.
 //!
 //! A call that fails is told by what it returns. Where a return is left alone, the call counts when it begins: that of less than
-//! [`MAY_FAIL`] bytes, which fails where a process has no memory left at all.
+//! [`MAY_FAIL`] bytes, which fails where a process has no memory left at all, and that of a function that throws where it fails, which
+//! does not return then.
 
 use core::ffi::c_void;
 
@@ -208,8 +209,10 @@ fn call_begins(context: &ProbeContext, cookie: u64) -> bool {
     if cookie & AllocatorCall::THROWS != 0 && bytes >> 20 >= cookie >> AllocatorCall::MOST_SHIFT {
         return false;
     }
+    // A function that throws is never seen to return nothing, and what it throws would not get past a trapped return.
+    let may_give_none = bytes >= MAY_FAIL && cookie & AllocatorCall::THROWS == 0;
     // What it frees is known when it returns, and so is what it calls, and whether it gives anything.
-    if old != 0 || bytes >= MAY_FAIL || cookie & (AllocatorCall::NESTS | AllocatorCall::REFUSES) != 0 {
+    if old != 0 || may_give_none || cookie & (AllocatorCall::NESTS | AllocatorCall::REFUSES) != 0 {
         return begin(bytes, out, old, NOTHING);
     }
     let id = bpf_get_current_pid_tgid();
@@ -290,8 +293,9 @@ fn is_still_trapped(begun_at: u64) -> bool {
     if cfg!(bpf_target_arch = "aarch64") {
         return true;
     }
-    let trampoline = returns::trampoline(own_memory());
-    trampoline == 0 || read_user::<u64>(begun_at) == trampoline
+    let Some(trampoline) = returns::trampoline(own_memory()) else { return true };
+    // No return can be trapped in a process that has none.
+    trampoline != 0 && read_user::<u64>(begun_at) == trampoline
 }
 
 /// Remembers a call for its return. Says whether that is to be seen: not in processes that are not recorded, and not of a call within

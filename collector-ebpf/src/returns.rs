@@ -100,15 +100,15 @@ fn find_of_probed(
     found.count = count as u32;
 }
 
-/// What is in the place of the return addresses of calls whose returns are trapped, in a process's memory; 0 where none is, or where the
-/// kernel's types do not tell.
+/// What is in the place of the return addresses of calls whose returns are trapped, in a process's memory: 0 where none ever was. `None`
+/// where the kernel's types do not tell.
 #[inline(always)]
-pub(crate) fn trampoline(mm: u64) -> u64 {
-    if offset(|offsets| &raw const offsets.area) == 0 {
-        return 0;
+pub(crate) fn trampoline(mm: u64) -> Option<u64> {
+    let area = offset(|offsets| &raw const offsets.area);
+    if area == 0 {
+        return None;
     }
-    let area = read_word(mm, offset(|offsets| &raw const offsets.area));
-    read_word(area, offset(|offsets| &raw const offsets.trampoline))
+    Some(read_word(read_word(mm, area), offset(|offsets| &raw const offsets.trampoline)))
 }
 
 /// Copies what was found of the current thread to a record's end. Says whether it did.

@@ -130,7 +130,7 @@ pub(super) struct Allocations {
     of_pids: FxHashMap<Pid, Vec<ProcessId>>,
     /// What was freed in this round: in the rings of other CPUs there may be when it was allocated.
     freed: Vec<Key>,
-    /// Blocks of what is gone.
+    /// Blocks of what is gone, and of what is not to be in the recording.
     left: Vec<LeftBlock>,
 }
 
@@ -204,10 +204,12 @@ impl ProgramRecords for Allocations {
         }
         let weight = stands_for(bytes, self.period);
         let data = AllocatedBlock { bytes, address, weight };
-        if !output.process(&context_of(record), bytemuck::bytes_of(&data)) {
+        let passes = output.process(&context_of(record), bytemuck::bytes_of(&data));
+        let Some(taken) = passes.then(|| output.recorder.take_stack(record)).flatten() else {
+            // Nobody follows it.
+            self.left.extend((is_kept != 0).then(|| key.left()));
             return false;
-        }
-        let Some(taken) = output.recorder.take_stack(record) else { return false };
+        };
         let [all_bytes, all_blocks] = values(bytes, weight, draw(since, address));
         output.recorder.add_sample(output.kind, taken, all_bytes, AttributeListId::NONE);
         output.recorder.add_sample(self.kinds.allocated_blocks, taken, all_blocks, AttributeListId::NONE);

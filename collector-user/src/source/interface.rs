@@ -118,7 +118,7 @@ pub trait Source {
 pub struct Gone {
     /// Processes that have ended, with when.
     pub processes: Vec<(Pid, Nanos)>,
-    /// Blocks of memory that those have left, or that were of a program which its process executes no more.
+    /// Blocks of memory that those have left, that were of a program which its process executes no more, or that are not to be in the recording.
     pub blocks: Vec<LeftBlock>,
 }
 

@@ -1,5 +1,5 @@
-// leaves GATE PROCESSES BLOCKS: for each byte that comes through GATE, one process after the other allocates so many blocks of 64 bytes, and
-// ends without freeing any. At its end this process does so itself, and frees each second one.
+// leaves GATE PROCESSES BLOCKS [LAST]: for each byte that comes through GATE, one process after the other allocates so many blocks of 64 bytes, and
+// then one of LAST bytes, and ends without freeing any. At its end this process allocates as many itself, and frees each second one.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -18,7 +18,7 @@ __attribute__((noinline)) void stays(int blocks) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 4) return 2;
+    if (argc != 4 && argc != 5) return 2;
     int gate = open(argv[1], O_RDONLY), processes = atoi(argv[2]), blocks = atoi(argv[3]);
     char byte;
     while (read(gate, &byte, 1) == 1 && byte != '.')
@@ -27,6 +27,7 @@ int main(int argc, char **argv) {
             if (pid < 0) return 1;
             if (pid == 0) {
                 leaves(blocks);
+                if (argc == 5) *(volatile char *)malloc(atoi(argv[4])) = 1;
                 _exit(0);
             }
             if (waitpid(pid, 0, 0) != pid) return 1;

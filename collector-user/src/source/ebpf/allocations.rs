@@ -71,22 +71,28 @@ const fn cookie(function: &AllocatorFunction, most: u64) -> u64 {
     shape | nests | refuses | throws | most << AllocatorCall::MOST_SHIFT
 }
 
-/// The MiB that the kernel gives a process at once, at most: what the machine has, unless it is to promise more (`vm.overcommit_memory` of
-/// `Documentation/mm/overcommit-accounting.rst`).
+/// The MiB that the kernel gives a process at once, at most.
 fn most_given() -> u64 {
+    let [policy, memory] = ["/proc/sys/vm/overcommit_memory", "/proc/meminfo"]
+        .map(|path| fs::read_to_string(path).unwrap_or_default());
+    most_by(policy.trim(), &memory)
+}
+
+/// The same by `vm.overcommit_memory` and `/proc/meminfo`: what the machine has, unless the kernel is to promise more, or so much and no
+/// more for all processes together (`Documentation/mm/overcommit-accounting.rst`).
+fn most_by(policy: &str, memory: &str) -> u64 {
     /// What a process has addresses for.
     const ADDRESSES: u64 = 1 << 27;
-    let promises_all =
-        fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|text| text.trim() == "1");
-    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kib_of = |name: &str| -> Option<u64> {
         let line = memory.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
         line.trim().strip_suffix(" kB")?.parse().ok()
     };
-    match (kib_of("MemTotal"), kib_of("SwapTotal")) {
-        (Some(memory), Some(swap)) if !promises_all => ((memory + swap) >> 10) + 1,
-        _ => ADDRESSES,
-    }
+    let most = match policy {
+        "1" => None,
+        "2" => kib_of("CommitLimit"),
+        _ => kib_of("MemTotal").zip(kib_of("SwapTotal")).map(|(memory, swap)| memory.saturating_add(swap)),
+    };
+    most.map_or(ADDRESSES, |kib| (kib >> 10) + 1)
 }
 
 /// The programs at the begin of functions.
@@ -172,12 +178,16 @@ impl Allocations {
             }
             Programs::ByShape(links) => {
                 let at_return = self.level.gets;
-                let mut attach = |name, offset| {
-                    let attached = attach_one(ebpf, name, file, offset);
-                    if let Err(error) = &attached {
-                        not_probed(file, &format!("the function at {offset:#x}: {error}"));
+                let mut first_problem = None;
+                let mut attach = |name, offset| match attach_one(ebpf, name, file, offset) {
+                    Ok(link) => {
+                        links.push((name, link));
+                        true
                     }
-                    attached.map(|link| links.push((name, link))).is_ok()
+                    Err(error) => {
+                        first_problem.get_or_insert_with(|| format!("the function at {offset:#x}: {error}"));
+                        false
+                    }
                 };
                 // The return first: no begin is met whose end is not.
                 let mut is_probed = |function: &&AllocatorFunction| {
@@ -185,7 +195,11 @@ impl Allocations {
                     (frees_itself || attach(at_return, function.offset))
                         && attach(program_at(function), function.offset)
                 };
-                functions.iter().filter(|function| !is_probed(function)).count()
+                let failed = functions.iter().filter(|function| !is_probed(function)).count();
+                if let Some(problem) = first_problem {
+                    not_probed(file, &problem);
+                }
+                failed
             }
         }
     }
@@ -313,5 +327,20 @@ impl Part for Allocations {
             (counter(Counter::AllocatedFull), "blocks of memory were not counted: too many programs"),
         ]);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With 8 GiB of memory, 2 GiB of swap, and 6 GiB that may be promised.
+    #[test]
+    fn what_is_given_at_most_is_by_the_kernels_policy() {
+        let memory = "MemTotal:        8388608 kB\nSwapTotal:       2097152 kB\nCommitLimit:     6291456 kB\nCommitted_AS:     524288 kB\n";
+        let gib = |policy| most_by(policy, memory) >> 10;
+        assert_eq!(["0", "2"].map(gib), [10, 6]);
+        assert_eq!(gib("1"), 1 << 17, "the 47 bits of a program's addresses");
+        assert_eq!(["0", "2"].map(|policy| most_by(policy, "") >> 10), [1 << 17; 2]);
     }
 }

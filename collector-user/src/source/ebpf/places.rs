@@ -2,14 +2,15 @@
 //! They are given up when the process has ended, or has executed another program: so there is room for others however long it is
 //! recorded.
 //!
-//! In: which programs are counted, ends of processes, and the blocks that these have left. Out: what was counted, by program. A round
-//! gives up so many places at most, one call of the kernel each, and never walks a map: further ones wait for the next round.
+//! In: which programs are counted, ends of processes, and the blocks that these have left, or that nobody follows. Out: what was counted, by
+//! program. A round gives up so many places at most, two or three calls of the kernel each, and never walks a map: further ones wait for the
+//! next round.
 
 use std::collections::VecDeque;
 use std::io;
 
 use aya::Ebpf;
-use aya::maps::{HashMap, Map, MapData, MapError, PerCpuHashMap, Queue};
+use aya::maps::{HashMap, Map, MapData, MapError, PerCpuHashMap, PerCpuValues, Queue};
 use collector_common::ids::{Nanos, Pid};
 use collector_common::record::{Column, Table, Unit};
 use collector_common::wire::{Allocating, AllocationCounts, Block, Counted};
@@ -55,8 +56,8 @@ struct Known {
 struct Books {
     /// By pid, in the order in which they were executed.
     known: FxHashMap<u32, Vec<Known>>,
-    /// What is to be given up.
-    blocks: VecDeque<Block>,
+    /// What is to be given up, blocks with when they were allocated.
+    blocks: VecDeque<(Block, Nanos)>,
     programs: VecDeque<Allocating>,
 }
 
@@ -80,7 +81,8 @@ impl Books {
         let of_process = self.known.get(&left.pid.0).map_or(&[][..], Vec::as_slice);
         if let Some(known) = of_process.iter().rev().find(|known| known.counted.since <= left.since.0) {
             let Allocating { memory, pid, .. } = known.counted.allocating;
-            self.blocks.push_back(Block { memory, address: left.address, pid, reserved: 0 });
+            let block = Block { memory, address: left.address, pid, reserved: 0 };
+            self.blocks.push_back((block, left.since));
         }
     }
 
@@ -164,14 +166,21 @@ impl Places {
         }
         gone.blocks.iter().for_each(|left| books.leave(left));
         gone.processes.iter().for_each(|&(pid, time)| books.end(pid, time));
-        for block in books.blocks.drain(..books.blocks.len().min(BLOCKS_A_ROUND)) {
-            // It may have been freed by a child that shares the memory.
-            let _ = maps.blocks.remove(&bytemuck::cast(block));
+        for (block, since) in books.blocks.drain(..books.blocks.len().min(BLOCKS_A_ROUND)) {
+            let key: BlockKey = bytemuck::cast(block);
+            // It may have been freed, by a child that shares the memory or a program that still runs, which may have a later one there.
+            if maps.blocks.get(&key, 0).is_ok_and(|known| known == since.0) {
+                let _ = maps.blocks.remove(&key);
+            }
         }
         for program in books.programs.drain(..books.programs.len().min(PROGRAMS_A_ROUND)) {
             let key: Key = bytemuck::cast(program);
             if let Ok(cpus) = maps.allocated.get(&key, 0) {
                 ended.add(program.pid, sum(&cpus));
+                // Before Linux 5.10 the one that is given the place next finds there what is not its CPU's.
+                if let Ok(none) = PerCpuValues::try_from(vec![Words::default(); cpus.len()]) {
+                    let _ = maps.allocated.insert(key, none, 0);
+                }
                 let _ = maps.allocated.remove(&key);
             }
         }
@@ -253,8 +262,9 @@ mod tests {
         for left in [left(7, 1, 150), left(7, 2, 200), left(8, 3, 900), left(9, 4, 900), left(7, 5, 99)] {
             books.leave(&left);
         }
-        let blocks: Vec<_> = books.blocks.iter().map(|it| (it.pid, it.memory, it.address)).collect();
-        assert_eq!(blocks, [(7, 0x10, 1), (7, 0x20, 2), (8, 0x30, 3)]);
+        let blocks: Vec<_> =
+            books.blocks.iter().map(|(it, since)| (it.pid, it.memory, it.address, since.0)).collect();
+        assert_eq!(blocks, [(7, 0x10, 1, 150), (7, 0x20, 2, 200), (8, 0x30, 3, 900)]);
         books.add(counted(7, 0x40, 500));
         books.end(Pid(7), Nanos(400));
         let given_up: Vec<_> = books.programs.iter().map(|it| it.memory).collect();
