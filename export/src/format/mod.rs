@@ -7,7 +7,7 @@
 //! - `mappings`, `duration`: what was mapped, and how long samples lasted, for the formats that have a place for it.
 //! - `paths`: stacks in the order of their frames, for the formats that have a tree; `stacks`: with their names and counts, for those that
 //!   have lines of them.
-//! - `start`, `calendar`: when a recording starts, and times of day; `printable`: texts for XML.
+//! - `start`, `calendar`: when a recording starts, and times of day; `printable`: texts for XML; `unique_keys`: attributes with each key once.
 //! - One file or folder for each.
 
 mod account;
@@ -37,6 +37,7 @@ mod registry;
 pub mod speedscope;
 mod stacks;
 mod start;
+mod unique_keys;
 
 pub(crate) use account::lost_in;
 pub use contents::Contents;

@@ -11,6 +11,7 @@ use collector_common::record::{
     EventRecord, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleDetails, ModuleId, ModuleKind,
     ModuleMapping, Pdb, PerfMap, Process, ProcessId, Sample, Signature, Unit,
 };
+use export::format::folded::Folded;
 use export::format::jsonl::JsonLines;
 use export::format::nettrace::Nettrace;
 use export::format::{ExportFormat as _, Profile};
@@ -499,6 +500,101 @@ fn a_thread_has_its_name_of_the_time() {
     let of_thread: Vec<_> =
         told.iter().filter(|told| told.tid == 102).map(|told| (told.time, &*told.thread)).collect();
     assert_eq!(of_thread, [(3_000, "before"), (3_001, "after")]);
+}
+
+/// Others have the calling instruction on stacks, not where it returns to: a caller may be at the first byte of what is mapped.
+#[test]
+fn a_caller_at_the_first_byte_of_its_mapping_keeps_its_name() {
+    let mut machine = ExportMachine::default();
+    let kind = machine.add_kind("cpu", Unit::Count, 1);
+    let process = machine.add_process(Pid(7), "prog", None, Nanos(0));
+    let name = machine.intern_string("prog");
+    let thread = machine.intern_thread(process, Tid(7), name);
+    let path = machine.intern_string("/usr/bin/prog");
+    let module = machine.add_module(Module { kind: ModuleKind::File, path, build_id: None });
+    machine.add_mapping(ModuleMapping {
+        process,
+        module,
+        start: Avma(0x40_1000),
+        end: Avma(0x40_3000),
+        file_offset: FileOffset(0x1000),
+        bias: 0x40_0000,
+        since: Nanos(0),
+    });
+    let mut frame = |address| {
+        machine.intern_frame(Frame { module, address: Svma(address), flags: FrameFlags::default() })
+    };
+    let [leaf, main] = [frame(0x2000), frame(0x1000)];
+    let stack = machine.intern_stack(&[leaf, main]);
+    machine.add_sample(&Sample { thread, stack, kind, value: 1, ..Sample::default() });
+    let mut symbols = Symbols::unresolved(&machine);
+    for (frame, name) in [(leaf, "leaf"), (main, "main")] {
+        symbols.set(frame, name, name);
+    }
+    let again = imported(&written(&Nettrace, &machine, &symbols)).unwrap();
+    let folded = |Imported { machine, symbols, .. }: &Imported| {
+        String::from_utf8(written(&Folded, machine, symbols)).unwrap()
+    };
+    assert_eq!(folded(&again), "prog;main;leaf 1\n");
+    // And so in what is written of it.
+    assert_eq!(
+        folded(&imported(&written(&Nettrace, &again.machine, &again.symbols)).unwrap()),
+        folded(&again)
+    );
+    let lookups: Vec<u64> = again.machine.frames().iter().map(|frame| frame.lookup_address().0).collect();
+    assert!(lookups.iter().all(|address| *address >= 0x1000), "{lookups:x?}");
+}
+
+/// Whether the stack of each sample is cut, and its attributes.
+fn cuts(machine: &ExportMachine) -> Vec<(bool, Vec<String>)> {
+    let of = |sample: Sample| {
+        let mut frames = machine.stacks().get(sample.stack).iter();
+        let is_cut = frames.any(|&frame| machine.frames().get(frame).flags.has(FrameFlags::CUT));
+        let list = machine.attributes().get(sample.attributes).iter();
+        let told =
+            list.map(|&(key, value)| format!("{}={}", machine.string(key), machine.attribute_text(value)));
+        (is_cut, told.collect())
+    };
+    machine.samples().iter().map(of).collect()
+}
+
+#[test]
+fn an_attribute_that_is_called_like_our_label_of_stacks_stays_one() {
+    let again = |has_cuts: bool| {
+        let mut machine = ExportMachine::default();
+        let kind = machine.add_kind("cpu", Unit::Count, 1);
+        let process = machine.add_process(Pid(7), "prog", None, Nanos(0));
+        let name = machine.intern_string("prog");
+        let thread = machine.intern_thread(process, Tid(7), name);
+        let [lock, stack, cut] = ["lock", "stack", "cut"].map(|text| machine.intern_string(text));
+        let lists = [&[(stack, cut)][..], &[(lock, cut), (stack, cut)], &[]];
+        let lists = lists.map(|list| machine.attributes_mut().intern(list));
+        let frame = |flags| Frame { module: ModuleId::KERNEL, address: Svma(0), flags: FrameFlags(flags) };
+        let mut frames = vec![machine.intern_frame(frame(FrameFlags::KERNEL))];
+        if has_cuts {
+            frames.push(machine.intern_frame(frame(FrameFlags::CUT)));
+        }
+        let stack = machine.intern_stack(&frames);
+        for (attributes, time) in lists.into_iter().zip(1..) {
+            let time = Nanos(time);
+            machine.add_sample(&Sample {
+                time,
+                thread,
+                kind,
+                value: 1,
+                stack,
+                attributes,
+                ..Sample::default()
+            });
+        }
+        let bytes = written(&Nettrace, &machine, &Symbols::unresolved(&machine));
+        cuts(&imported(&bytes).unwrap().machine)
+    };
+    let attributes = [vec!["stack=cut"], vec!["lock=cut", "stack=cut"], vec![]];
+    let attributes = attributes.map(|list| list.into_iter().map(str::to_owned).collect::<Vec<_>>());
+    for has_cuts in [false, true] {
+        assert_eq!(again(has_cuts), attributes.clone().map(|list| (has_cuts, list)));
+    }
 }
 
 /// Each sample, with the functions that there is code of: those that were inlined have no address of their own.

@@ -1,23 +1,28 @@
 //! JSON lines, read by Python and `jq`, of raw events that were put down byte by byte.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::{self, Write};
+use std::{fmt, fs};
 
 use collector_common::event::{ByteOrder, EventField, EventFormat, Extent, FieldKind, Place, Width};
 use collector_common::ids::{Nanos, Pid};
 use collector_common::record::{
-    ClockAnchor, Column, EventRecord, Exit, ExportMachine, Histogram, ProcessLife, Sample, Table, Unit,
+    AttributeValue, ClockAnchor, Column, EventRecord, Exit, ExportMachine, Histogram, ProcessLife, Sample,
+    Table, Unit,
 };
+use export::format::jfr::Jfr;
 use export::format::jsonl::JsonLines;
 use export::format::{ExportFormat as _, Profile};
+use export::import::Imported;
 use export::symbolize::Symbols;
+use proptest::prelude::*;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
 use crate::made::Made;
 use crate::raw_events::{Recorded, event_kind, small};
 use crate::tools::{output, tool};
-use crate::{process_ends, spans};
+use crate::{process_ends, random, spans};
 
 fn written(machine: &ExportMachine, symbols: &Symbols) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -295,4 +300,71 @@ fn memory_does_not_grow_with_events() {
     };
     let (some, many) = (held(600_000), held(1_200_000));
     assert!(some < 20 << 20 && many < 20 << 20, "{some} and {many} bytes");
+}
+
+/// An object's members, of which no two have one name: `serde_json` alone takes the last of them, other readers refuse the line.
+struct Members(Vec<(String, Value)>);
+
+impl<'de> serde::Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(OfMembers)
+    }
+}
+
+struct OfMembers;
+
+impl<'de> Visitor<'de> for OfMembers {
+    type Value = Members;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = map.next_entry()? {
+            members.push(member);
+        }
+        let names: BTreeSet<&str> = members.iter().map(|(name, _): &(String, _)| &**name).collect();
+        assert_eq!(names.len(), members.len(), "{names:?}");
+        Ok(Members(members))
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Line {
+    #[serde(default)]
+    attributes: Option<Members>,
+}
+
+#[test]
+fn an_attribute_that_is_there_again_has_its_number() {
+    let (mut machine, thread) = small();
+    let [k, n] = ["k", "n"].map(|name| machine.intern_string(name));
+    let texts = ["one", "two"].map(|text| machine.intern_string(text).into());
+    let number = AttributeValue::Number;
+    let list = [(k, texts[0]), (k, texts[1]), (n, number(1)), (n, number(2))];
+    let attributes = machine.attributes_mut().intern::<AttributeValue>(&list);
+    machine.add_sample(&Sample { thread, value: 1, attributes, ..Sample::default() });
+    let lines = written(&machine, &Symbols::unresolved(&machine));
+    let lines = String::from_utf8(lines).unwrap();
+    let expected = r#""attributes":{"k":"one","k_2":"two","n":1,"n_2":2}"#;
+    assert!(lines.contains(expected), "{lines}");
+    // Through JFR, where attributes are a text, numbers are numbers still.
+    let jfr = random::written(&Jfr, &machine, &Symbols::unresolved(&machine));
+    let Imported { machine, symbols, .. } = random::imported(&jfr).unwrap();
+    let lines = String::from_utf8(written(&machine, &symbols)).unwrap();
+    assert!(lines.contains(expected), "{lines}");
+}
+
+proptest! {
+    #[test]
+    fn no_member_of_attributes_is_there_twice(rows in random::rows()) {
+        let (machine, symbols) = random::recording(&rows, &[("cpu", Unit::Count, 1_000)]);
+        let lines = String::from_utf8(written(&machine, &symbols)).unwrap();
+        let told = lines.lines().filter_map(|line| serde_json::from_str::<Line>(line).unwrap().attributes);
+        let count: usize = told.map(|Members(members)| members.len()).sum();
+        let lists = machine.samples().iter().map(|sample| machine.attributes().get(sample.attributes).len());
+        prop_assert_eq!(count, lists.sum::<usize>());
+    }
 }

@@ -2,7 +2,7 @@
 //! messages for Python (`tests/python/otlp_profiles.py`), which checks the rules of the format besides.
 
 use collector_common::ids::Nanos;
-use collector_common::record::{ClockAnchor, Exit, ExportMachine, ProcessId, Unit};
+use collector_common::record::{AttributeValue, ClockAnchor, Exit, ExportMachine, ProcessId, Sample, Unit};
 use export::format::otlp::{Otlp, Refusal, Request, Requests, Response};
 use export::format::{ExportFormat, Profile};
 use export::symbolize::Symbols;
@@ -108,7 +108,9 @@ impl Received<'_> {
             let attribute = &self.0.attribute_table[index as usize];
             (self.string(attribute.key_strindex).to_owned(), value(attribute.value.as_ref()))
         });
-        Value::Object(attributes.collect())
+        let attributes: Map<_, _> = attributes.collect();
+        assert_eq!(attributes.len(), indices.len(), "each key once: {attributes:?}");
+        Value::Object(attributes)
     }
 
     fn value_type(&self, value_type: Option<ValueType>) -> Value {
@@ -155,6 +157,24 @@ fn samples(profile: &Value) -> Value {
     let mut rows = profile["samples"].as_array().unwrap().clone();
     rows.sort_by_key(|row| row["times"][0].as_u64());
     rows.iter().map(|row| json!([row["attributes"], row["times"], row["values"]])).collect()
+}
+
+/// `ProfilesDictionary.attribute_table`: what refers to attributes maintains "the key uniqueness requirement".
+#[test]
+fn a_sample_has_each_key_once() {
+    let Several { mut machine, symbols, .. } = Several::new();
+    let [lock, tid] = ["lock", "thread.id"].map(|name| machine.intern_string(name));
+    let texts = ["a", "b", "of another tool"].map(|text| machine.intern_string(text).into());
+    let list = machine.attributes_mut().intern::<AttributeValue>(&[
+        (lock, texts[0]),
+        (lock, texts[1]),
+        (tid, texts[2]),
+    ]);
+    let sample = machine.samples().at(0);
+    machine.add_sample(&Sample { attributes: list, ..sample });
+    let told = read(&machine, &symbols).to_string();
+    assert!(told.contains(r#""lock":"a","lock_2":"b""#), "{told}");
+    assert!(told.contains(r#""thread.id_2":"of another tool""#), "{told}");
 }
 
 #[test]

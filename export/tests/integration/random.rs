@@ -28,7 +28,7 @@ pub(crate) struct Row {
 
 pub(crate) fn rows() -> impl Strategy<Value = Vec<Row>> {
     let stack = prop::collection::vec(0_u8..10, 0..6);
-    let row = (0_u8..4, 0_u8..4, 1_i64..1000, stack, 0_u8..4, 0_u32..1_000_000, 0_u16..4);
+    let row = (0_u8..4, 0_u8..4, 1_i64..1000, stack, 0_u8..7, 0_u32..1_000_000, 0_u16..4);
     let row = row.prop_map(|(thread, kind, value, stack, attribute, time, cpu)| Row {
         thread,
         kind,
@@ -129,6 +129,10 @@ pub(crate) fn recording(rows: &[Row], kinds: &[(&str, Unit, u64)]) -> (ExportMac
             (machine.intern_string("lock"), label(&mut machine, "a b")),
             (machine.intern_string("file"), label(&mut machine, "/x;y")),
             (machine.intern_string("port"), AttributeValue::Number(i64::from(row.time % 7) - 3)),
+            // Names again, as pprof has them of other tools.
+            (machine.intern_string("lock"), label(&mut machine, "c=d")),
+            (machine.intern_string("port"), AttributeValue::Number(i64::from(row.time % 5) + 10)),
+            (machine.intern_string("lock_2"), label(&mut machine, "e")),
         ];
         list.truncate(usize::from(row.attribute));
         let attributes = machine.attributes_mut().intern(&list);

@@ -2,14 +2,15 @@
 //!
 //! An event has its attributes as one text. Those that are numbers are fields beside that, so that readers can compare them and add
 //! them up: each is labelled with the attribute's name, and is behind the fields of the type's own. An event without the attribute has
-//! the smallest number there, as events of the JDK have, whose `jfr print` shows `N/A` for it.
+//! the smallest number there, as events of the JDK have, whose `jfr print` shows `N/A` for it. An attribute that is there several times has
+//! as many fields with that label, for its numbers in their order.
 
 use collector_common::intern::StringId;
 use collector_common::record::{AttributeListId, AttributeValue, ExportMachine};
 
 use super::types::Class;
 use super::wire::long;
-use crate::table::KeySet;
+use crate::table::{KeySet, Table};
 
 /// The most fields of a type, since each takes 9 bytes of an event without it. Numbers of other names are text alone.
 const MOST: usize = 16;
@@ -19,11 +20,11 @@ const MISSING: i64 = i64::MIN;
 /// What readers take for something else where it is a field of an event of samples.
 const KNOWN: [&str; 5] = ["value", "duration", "samples", "timeSpan", "weight"];
 
-/// Names of a type's attributes that are numbers.
+/// Names of a type's attributes that are numbers, each with how many numbers of that name an event has before it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Numbers {
     met: KeySet<AttributeListId>,
-    names: Vec<StringId>,
+    names: Vec<(StringId, u32)>,
 }
 
 impl Numbers {
@@ -39,17 +40,25 @@ impl Numbers {
         if !self.met.insert(list) {
             return;
         }
+        let mut before: Table<StringId, u32> = Table::default();
         for &(name, value) in machine.attributes().get(list) {
-            let is_number = matches!(value, AttributeValue::Number(_));
-            if is_number && self.names.len() < MOST && !self.names.contains(&name) {
-                self.names.push(name);
+            if self.names.len() >= MOST {
+                return;
             }
+            if !matches!(value, AttributeValue::Number(_)) {
+                continue;
+            }
+            let before = before.entry(name).or_default();
+            if !self.names.contains(&(name, *before)) {
+                self.names.push((name, *before));
+            }
+            *before += 1;
         }
     }
 
     /// Adds the fields to the type.
     pub(super) fn add_to(&self, machine: &ExportMachine, class: &mut Class) {
-        for &name in &self.names {
+        for &(name, _) in &self.names {
             let label = machine.string(name);
             let plain = identifier(label);
             let is_taken = |name: &String| {
@@ -62,14 +71,15 @@ impl Numbers {
         }
     }
 
-    /// The values of the fields. Where a list has a name twice, the first that is a number.
+    /// The values of the fields.
     pub(super) fn write(&self, machine: &ExportMachine, list: AttributeListId, out: &mut Vec<u8>) {
         let list = machine.attributes().get(list);
-        for &wanted in &self.names {
-            let number = list.iter().find_map(|&(name, value)| match value {
+        for &(wanted, before) in &self.names {
+            let mut numbers = list.iter().filter_map(|&(name, value)| match value {
                 AttributeValue::Number(number) if name == wanted => Some(number),
                 _ => None,
             });
+            let number = numbers.nth(before as usize);
             long(out, number.unwrap_or(MISSING).cast_unsigned());
         }
     }
@@ -114,6 +124,26 @@ mod tests {
             class.numbers.iter().map(|(name, label)| (name.as_str(), label.as_str())).collect();
         let expected = ["bytesRead", "value2", "cpu2", "bytesRead2", "number7", "grE", "a", "number", "b"];
         assert_eq!(fields, expected.into_iter().zip(names).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_name_that_is_there_again_has_a_further_field() {
+        let mut machine = ExportMachine::default();
+        let [n, m] = ["n", "m"].map(|name| machine.intern_string(name));
+        let label = machine.intern_string("x").into();
+        let number = AttributeValue::Number;
+        let list = [(n, number(1)), (m, number(2)), (n, label), (n, number(3))];
+        let list = machine.attributes_mut().intern(&list);
+        let mut numbers = Numbers::default();
+        numbers.add(&machine, list);
+        let mut class = event(100, "a", "", &[], &[]);
+        numbers.add_to(&machine, &mut class);
+        let fields: Vec<_> =
+            class.numbers.iter().map(|(name, label)| (name.as_str(), label.as_str())).collect();
+        assert_eq!(fields, [("n", "n"), ("m", "m"), ("n2", "n")]);
+        let mut out = Vec::new();
+        numbers.write(&machine, list, &mut out);
+        assert_eq!(out, [1, 2, 3]);
     }
 
     #[test]

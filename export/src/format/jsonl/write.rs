@@ -19,7 +19,7 @@ use super::text::{hex, key, string};
 use crate::format::account::account;
 use crate::format::calendar::UnixTime;
 use crate::format::facts::other_pid;
-use crate::format::{ExportFormat, Holds, Part, Profile};
+use crate::format::{ExportFormat, Holds, Part, Profile, unique_keys};
 
 /// The JSON lines format.
 #[derive(Clone, Copy, Debug, Default)]
@@ -273,6 +273,7 @@ impl Writer<'_> {
         self.text("process", machine.string(process.name));
     }
 
+    /// An object has each key once.
     fn attributes(&mut self, list: AttributeListId) {
         let machine = self.machine;
         let list = machine.attributes().get(list);
@@ -280,17 +281,19 @@ impl Writer<'_> {
             return;
         }
         key(&mut self.line, "attributes");
-        for (&(name, value), at) in list.iter().zip(0..) {
-            self.line.push(if at > 0 { ',' } else { '{' });
-            string(&mut self.line, machine.string(name));
-            self.line.push(':');
+        let (line, mut separator) = (&mut self.line, '{');
+        unique_keys::each(machine, list, &[], |key, value| {
+            line.push(separator);
+            separator = ',';
+            string(line, key.text);
+            line.push(':');
             match value {
-                AttributeValue::Label(text) => string(&mut self.line, machine.string(text)),
+                AttributeValue::Label(text) => string(line, machine.string(text)),
                 AttributeValue::Number(number) => {
-                    let _ = write!(self.line, "{number}");
+                    let _ = write!(line, "{number}");
                 }
             }
-        }
+        });
         self.line.push('}');
     }
 

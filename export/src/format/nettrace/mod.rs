@@ -28,6 +28,6 @@ mod write;
 pub(crate) use known_types::{KnownType, SAMPLER};
 pub use read::{Event, EventType, Label, LabelValue, ReadError, Summary, Thread, Trace, Value, read};
 pub(crate) use types::{
-    NAME, NO_SAMPLES, PERIOD_OF, SAMPLES, SHOWN_KIND, UNIT_OF, UNKNOWN_LOSSES, UNKNOWN_TIME,
+    CUT_STACKS, NAME, NO_SAMPLES, PERIOD_OF, SAMPLES, SHOWN_KIND, UNIT_OF, UNKNOWN_LOSSES, UNKNOWN_TIME,
 };
 pub use write::Nettrace;

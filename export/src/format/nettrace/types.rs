@@ -4,7 +4,7 @@
 //! GUID.
 
 use collector_common::ids::Nanos;
-use collector_common::record::{ExportMachine, Thread};
+use collector_common::record::{ExportMachine, FrameFlags, Thread};
 
 use super::wire::{cut, text};
 use crate::format::calendar::time_of_day;
@@ -249,6 +249,9 @@ pub(crate) const UNKNOWN_LOSSES: &str = "LossesUnknown";
 /// That the time of day, which each trace has, is not known.
 pub(crate) const UNKNOWN_TIME: &str = "TimeOfDayUnknown";
 
+/// That stacks which end before their root are labelled so: what has such a label in another file was called so by somebody else.
+pub(crate) const CUT_STACKS: &str = "CutStacksLabelled";
+
 /// Facts by name. The first two are of the specification; the second is in nanoseconds, as .NET writes it. No name is there
 /// twice.
 fn pairs(machine: &ExportMachine) -> Vec<(String, String)> {
@@ -257,6 +260,7 @@ fn pairs(machine: &ExportMachine) -> Vec<(String, String)> {
     let period = period.filter(|&period| i32::try_from(period).is_ok());
     let shown = machine.main_kind().and_then(|kind| machine.kinds().get(usize::from(kind.0)));
     let shown = shown.map_or("", |kind| machine.string(kind.name));
+    let has_cut_stacks = machine.frames().iter().any(|frame| frame.flags.has(FrameFlags::CUT));
     let number = |number: u64| if number == 0 { String::new() } else { number.to_string() };
     let pairs = [
         ("HardwareThreadCount", number(system.cpus.into())),
@@ -273,6 +277,7 @@ fn pairs(machine: &ExportMachine) -> Vec<(String, String)> {
         ("Metrics", machine.metrics().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),
         (UNKNOWN_LOSSES, system.lost.map_or("yes", |_| "").to_owned()),
         (UNKNOWN_TIME, system.clocks.start.map_or("yes", |_| "").to_owned()),
+        (CUT_STACKS, if has_cut_stacks { "yes" } else { "" }.to_owned()),
         (SHOWN_KIND, cut(shown, LONGEST_KEY).to_owned()),
     ];
     let pairs = pairs.into_iter().map(|(key, value)| (key.to_owned(), value));

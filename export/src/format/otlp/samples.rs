@@ -5,8 +5,16 @@ use prost::Message as _;
 
 use super::dictionary::Dictionary;
 use super::proto::Sample;
-use crate::format::Profile;
+use crate::format::{Profile, unique_keys};
 use crate::table::Table;
+
+/// What every sample tells, by the semantic conventions.
+const TID: &str = "thread.id";
+const THREAD: &str = "thread.name";
+const CPU: &str = "cpu.logical_number";
+
+/// A sample's attributes have each key once: one of another tool's may not be called like these.
+const OWN: [&str; 3] = [TID, THREAD, CPU];
 
 /// Makes samples, and the dictionary that they refer to.
 pub(super) struct Samples<'a> {
@@ -77,14 +85,14 @@ impl<'a> Samples<'a> {
         let [tid, name] = self.thread(first.thread);
         let cpu = self.cpu(first.cpu);
         self.sample.attribute_indices.extend([tid, name, cpu]);
-        for &(name, value) in machine.attributes().get(first.attributes) {
-            let name = machine.string(name);
+        let (sample, dictionary) = (&mut self.sample, &mut self.dictionary);
+        unique_keys::each(machine, machine.attributes().get(first.attributes), &OWN, |key, value| {
             let attribute = match value {
-                AttributeValue::Label(text) => self.dictionary.text(name, machine.string(text)),
-                AttributeValue::Number(number) => self.dictionary.number(name, number),
+                AttributeValue::Label(text) => dictionary.text(key.text, machine.string(text)),
+                AttributeValue::Number(number) => dictionary.number(key.text, number),
             };
-            self.sample.attribute_indices.push(attribute);
-        }
+            sample.attribute_indices.push(attribute);
+        });
         let clocks = &machine.system().clocks;
         let samples = row.iter().map(|&position| samples.at(position as usize));
         if self.has_times {
@@ -101,7 +109,7 @@ impl<'a> Samples<'a> {
 
     fn cpu(&mut self, cpu: u16) -> i32 {
         let dictionary = &mut self.dictionary;
-        *self.cpus.entry(cpu).or_insert_with(|| dictionary.number("cpu.logical_number", cpu.into()))
+        *self.cpus.entry(cpu).or_insert_with(|| dictionary.number(CPU, cpu.into()))
     }
 
     /// The attributes of a thread: its number and its name then.
@@ -110,8 +118,8 @@ impl<'a> Samples<'a> {
         known.unwrap_or_else(|| {
             let thread = self.machine.thread(id);
             let attributes = [
-                self.dictionary.number("thread.id", thread.tid.0.into()),
-                self.dictionary.text("thread.name", self.machine.string(thread.name)),
+                self.dictionary.number(TID, thread.tid.0.into()),
+                self.dictionary.text(THREAD, self.machine.string(thread.name)),
             ];
             self.threads[id.0 as usize] = Some(attributes);
             attributes

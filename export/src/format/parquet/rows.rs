@@ -3,7 +3,6 @@
 //!
 //! A frame is as many rows as functions that it is in, innermost first; depths count these.
 
-use std::collections::HashSet;
 use std::io::{self, Write};
 
 use crate::table::Table;
@@ -18,7 +17,7 @@ use super::columns::Columns;
 use super::file::File;
 use super::leaf::{Column as _, Leaf};
 use super::values::{Integer, Integers, Texts};
-use crate::format::Profile;
+use crate::format::{Profile, unique_keys};
 use crate::symbolize::{Function, NameId};
 
 /// Rows of a group: readers share out groups to processors, and hold one of them each.
@@ -157,7 +156,8 @@ impl<'a> Rows<'a> {
         let list = machine.attributes().get(list);
         let list = &list[..list.len().min(MOST_ATTRIBUTES)];
         let Columns { attributes, numbers, .. } = &mut self.columns;
-        let mut add = |key: (u128, &str), value: AttributeValue| {
+        unique_keys::each(machine, list, &[], |key, value| {
+            let key = (u128::from(key.number) << 32 | u128::from(key.name.0), key.text);
             let id = match value {
                 AttributeValue::Label(text) => text.0.into(),
                 AttributeValue::Number(number) => 1 << 64 | u128::from(number.cast_unsigned()),
@@ -166,25 +166,7 @@ impl<'a> Rows<'a> {
             if let AttributeValue::Number(number) = value {
                 numbers.add(row, key, |integers| integers.push(number));
             }
-        };
-        if !may_repeat(list) {
-            for &(name, value) in list {
-                add((name.0.into(), machine.string(name)), value);
-            }
-            return;
-        }
-        let mut taken = HashSet::new();
-        let mut repeated: Table<StringId, u128> = Table::default();
-        for &(name, value) in list {
-            let plain = machine.string(name);
-            let repeated = repeated.entry(name).or_default();
-            let mut key = plain.to_owned();
-            while !taken.insert(key.clone()) {
-                *repeated += 1;
-                key = format!("{plain}_{}", *repeated + 1);
-            }
-            add((*repeated << 32 | u128::from(name.0), &key), value);
-        }
+        });
     }
 
     /// Adds the frames of all stacks that samples have.
@@ -354,13 +336,6 @@ impl<'a> Rows<'a> {
         self.end_group()?;
         self.file.finish(facts)
     }
-}
-
-/// Whether a name is there twice, or there are more than it is worth looking for that.
-fn may_repeat(list: &[(StringId, AttributeValue)]) -> bool {
-    const FEW: usize = 16;
-    let is_repeated = |at: usize| list[..at].iter().any(|(name, _)| *name == list[at].0);
-    list.len() > FEW || (1..list.len()).any(is_repeated)
 }
 
 /// Gives a row a string, if there is one.

@@ -52,10 +52,19 @@ impl Numbers {
         self.0.iter().zip(0..).fold(0, |all, (&(position, _), bit)| all | u64::from(number(position)) << bit)
     }
 
-    /// The number that an attribute is, where it is one.
-    pub(super) fn number(&self, event: &Struct<'_>, key: &str, value: &str) -> Option<i64> {
-        let (position, _) = self.0.iter().find(|(_, label)| label == key)?;
-        event.at(*position).integer().filter(|number| *number != MISSING && number.to_string() == value)
+    /// The number that an attribute is, where it is one. Of a key that is there several times each has a field of its own: `taken` has a bit
+    /// for those of the attributes before.
+    pub(super) fn number(
+        &self,
+        event: &Struct<'_>,
+        (key, value): (&str, &str),
+        taken: &mut u64,
+    ) -> Option<i64> {
+        let free = self.0.iter().zip(0..).filter(|((_, label), bit)| label == key && *taken >> bit & 1 == 0);
+        let mut numbers = free.filter_map(|((position, _), bit)| Some((event.at(*position).integer()?, bit)));
+        let (number, bit) = numbers.find(|(number, _)| *number != MISSING && number.to_string() == value)?;
+        *taken |= 1 << bit;
+        Some(number)
     }
 }
 

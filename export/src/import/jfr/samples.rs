@@ -342,8 +342,9 @@ impl Samples {
                 .map(|(key, value)| OwnPair { id: machine.intern_string(name(&key)), key, value, text: None })
                 .collect()
         });
+        let mut taken = 0;
         let list = pairs.iter_mut().map(|OwnPair { id, key, value, text }| {
-            let said = match numbers.number(&fields, key, value) {
+            let said = match numbers.number(&fields, (key, value), &mut taken) {
                 Some(number) => AttributeValue::Number(number),
                 None => (*text.get_or_insert_with(|| machine.intern_string(name(value)))).into(),
             };

@@ -19,8 +19,8 @@ use super::event_kinds::{EventKinds, Kept, is_alone, name_of};
 use super::methods::Methods;
 use super::{programs, runtime, universal};
 use crate::format::nettrace::{
-    Event, Label, LabelValue, PERIOD_OF, SAMPLER, SHOWN_KIND, Summary, Trace, UNIT_OF, UNKNOWN_LOSSES,
-    UNKNOWN_TIME, read,
+    CUT_STACKS, Event, Label, LabelValue, PERIOD_OF, SAMPLER, SHOWN_KIND, Summary, Trace, UNIT_OF,
+    UNKNOWN_LOSSES, UNKNOWN_TIME, read,
 };
 use crate::import::missing_end::tell_missing_end;
 use crate::import::room::{FramesOfSamples, MOST_ATTRIBUTES, name};
@@ -91,6 +91,8 @@ struct Samples {
     told_labels: HashMap<u32, Told>,
     /// By the position of the stack in the trace, and life, and whether it ends before its root: with the ticks at which it is that one.
     stacks: HashMap<(u32, u32, bool), (StackId, [u64; 2])>,
+    /// Whether labels tell of stacks that end before their root.
+    tells_cuts: bool,
     /// What our own files tell of kinds, by name.
     told: HashMap<String, (Unit, u64)>,
     modules: HashMap<ModuleKey, ModuleId>,
@@ -133,6 +135,7 @@ impl Samples {
             are_alone: HashMap::new(),
             told_labels: HashMap::new(),
             stacks: HashMap::new(),
+            tells_cuts: false,
             told: HashMap::new(),
             modules: HashMap::new(),
             frames: HashMap::new(),
@@ -180,6 +183,7 @@ impl Samples {
         let told = [fact("Account"), fact("Metrics")];
         let lines = told.iter().flat_map(|lines| lines.lines()).filter(|line| !line.is_empty());
         system.account = lines.map(str::to_owned).collect();
+        self.tells_cuts = !fact(CUT_STACKS).is_empty();
         self.add_kinds();
         self.add_processes();
         self.add_mappings();
@@ -477,14 +481,23 @@ impl Samples {
     fn new_frame(&mut self, life: u32, address: u64, is_exact: bool, time: u64) -> (FrameId, [u64; 2]) {
         let mut flags = if is_exact { 0 } else { FrameFlags::RETURN_ADDRESS };
         let lookup = address.saturating_sub(u64::from(!is_exact));
-        let Found { place, called, times } = self.code.at(life, address, lookup, time);
         let is_kernel = address >= KERNEL;
-        self.unknown += u64::from(place == Place::Unknown && !is_kernel);
         flags |= if is_kernel { FrameFlags::KERNEL } else { 0 };
+        let mut found = self.code.at(life, address, lookup, time);
+        let is_at_first_byte = found.place == Place::Unknown && !is_exact;
+        if is_at_first_byte {
+            found = self.code.at(life, address, address, time);
+        }
+        let Found { place, called, times } = found;
+        self.unknown += u64::from(place == Place::Unknown && !is_kernel);
         let is_of_file = matches!(place, Place::Mapping(position) if self.code.is_kernel_file(position));
         let (module, address_there) = if is_kernel && !is_of_file {
             (ModuleId::KERNEL, address)
         } else {
+            if is_at_first_byte && place != Place::Unknown {
+                // Nothing can return there: some writers have the calling instruction on the stack.
+                flags &= !FrameFlags::RETURN_ADDRESS;
+            }
             self.place(life, place, address)
         };
         let frame = Frame { module, address: Svma(address_there), flags: FrameFlags(flags) };
@@ -564,21 +577,23 @@ impl Samples {
         if let Some(&known) = event.label_list.and_then(|list| self.told_labels.get(&list)) {
             return known;
         }
-        let is_cut = event.labels.iter().any(is_cut);
-        let told = Told { attributes: self.attributes(event.labels), is_cut };
+        let cut = if self.tells_cuts { cut_at(event.labels) } else { None };
+        let told = Told { attributes: self.attributes(event.labels, cut), is_cut: cut.is_some() };
         if let Some(list) = event.label_list {
             self.told_labels.insert(list, told);
         }
         told
     }
 
-    fn attributes(&mut self, labels: &[Label]) -> AttributeListId {
+    /// Labels but for the one at a position.
+    fn attributes(&mut self, labels: &[Label], without: Option<usize>) -> AttributeListId {
         let machine = &mut self.machine;
         let list: Vec<_> = labels
             .iter()
-            .filter(|label| !is_cut(label))
+            .enumerate()
+            .filter(|&(at, _)| Some(at) != without)
             .take(MOST_ATTRIBUTES)
-            .map(|label| {
+            .map(|(_, label)| {
                 let value = match &label.value {
                     LabelValue::Text(text) => machine.intern_string(name(text)).into(),
                     LabelValue::Number(number) => AttributeValue::Number(*number),
@@ -655,9 +670,16 @@ fn fact<'a>(trace: &'a Trace, name: &str) -> &'a str {
     trace.pairs.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
 }
 
-/// Our files tell so of a stack that ends before its root.
-fn is_cut(label: &Label) -> bool {
-    label.key == "stack" && matches!(&label.value, LabelValue::Text(text) if text == "cut")
+/// Which label tells that the stack ends before its root: in our files those of the stack come before a sample's attributes.
+fn cut_at(labels: &[Label]) -> Option<usize> {
+    let is = |at: usize, wanted: &str, said: &str| {
+        let is_it = |Label { key, value }: &Label| {
+            key == wanted && matches!(value, LabelValue::Text(text) if text == said)
+        };
+        labels.get(at).is_some_and(is_it)
+    };
+    let at = usize::from(is(0, "frames", "guessed"));
+    is(at, "stack", "cut").then_some(at)
 }
 
 /// The processor; 0, as of all that tells none, where it is not told: .NET's runtime knows it on Windows alone.
