@@ -220,9 +220,11 @@ fn pe_image<M: ModuleFiles>(
     lines: bool,
     answer: &mut Answer<'_>,
 ) -> Result<(), SymbolError> {
-    let map = pe::ahead_map_of(image)?.and_then(|id| Some((files.open_ahead_map(module, &id)?, id)));
-    let mapped = map.map_or(Ok(()), |(mut map, id)| compiled_ahead(&mut map, &id, answer));
-    let exported = mapped.and(pe::look_up(image, answer));
+    let id = pe::ahead_map_of(image);
+    let map = id.as_ref().ok().and_then(|id| id.as_ref());
+    let map = map.and_then(|id| Some((files.open_ahead_map(module, id)?, id)));
+    let mapped = map.map_or(Ok(()), |(mut map, id)| compiled_ahead(&mut map, id, answer));
+    let exported = mapped.and(pe::look_up(image, answer)).and(id.map(drop));
     let Some(id) = pe::pdb_of(image)? else { return exported };
     let of_pdb = files.open_pdb(module, &id).map(|mut file| pdb::look_up(&mut file, &id, lines, answer));
     exported.and(of_pdb.transpose().map(drop).map_err(SymbolError::from))

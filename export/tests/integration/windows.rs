@@ -182,6 +182,20 @@ fn without_a_pdb_exports_are_named() {
     }
     let machine = machine_of(&made.image, [0x1000_0000, 0x10]);
     assert!(!symbolize(&machine, &made, Detail::Lines).is_resolved(FrameId(0)));
+
+    // Neither which PDB it has nor which map can be told of one whose directory of debug information (the seventh of the optional header of
+    // PE32+) lies in no section.
+    let mut bytes = std::fs::read(&made.image).unwrap();
+    let header = u32::from_le_bytes(bytes[0x3c..0x40].try_into().unwrap()) as usize;
+    let directory = header + 4 + 20 + 112 + 6 * 8;
+    assert_ne!(bytes[directory..directory + 4], [0; 4]);
+    bytes[directory..directory + 4].copy_from_slice(&0x10_u32.to_le_bytes());
+    std::fs::write(&made.image, bytes).unwrap();
+    let machine = machine_of(&made.image, exports.iter().map(|(address, _)| address + 1));
+    let symbols = symbolize(&machine, &made, Detail::Names);
+    for ((_, name), id) in exports.iter().zip(0..) {
+        assert_eq!(symbols.name(FrameId(id)).function, *name);
+    }
 }
 
 #[test]
