@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{BufReader, Cursor, Read};
+use std::io::{self, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::LazyLock;
+use std::process::{Command, Output, Stdio};
+use std::sync::{LazyLock, RwLock};
 use std::thread;
 use std::time::Duration;
 
@@ -72,11 +72,24 @@ pub(crate) fn folder() -> PathBuf {
     folder
 }
 
+/// What a recorder did. Those that ask for build ids are alone: the kernel marks what it writes for others at that time as
+/// if it had build ids, too (see [`collector_common::perf::Mmap2`]), and perf 6.1 ends at such a record.
+pub(crate) fn recorded_by(perf: &mut Command) -> io::Result<Output> {
+    static AT_WORK: RwLock<()> = RwLock::new(());
+    let (_alone, _among_others);
+    if perf.get_args().any(|argument| argument == "--buildid-mmap") {
+        _alone = AT_WORK.write().unwrap();
+    } else {
+        _among_others = AT_WORK.read().unwrap();
+    }
+    perf.stdin(Stdio::null()).output()
+}
+
 pub(crate) fn record(to: &Path, options: &[&str], script: &str) -> Result<(), String> {
     let mut perf = Command::new("perf");
     // Not into the cache of build ids, which is the user's.
     perf.args(["record", "-q", "-N", "-o"]).arg(to).args(options).args(["--", "sh", "-c", script]);
-    let output = perf.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    let output = recorded_by(&mut perf).map_err(|error| error.to_string())?;
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 
@@ -209,7 +222,7 @@ fn compare_stream(name: &str, options: &[&str], expected: &[RecordKind]) {
     let path = folder().join(name).with_extension("stream");
     let mut perf = Command::new("perf");
     perf.args(["record", "-q", "-N", "-o", "-"]).args(options).args(["--", "sh", "-c", WORKLOAD]);
-    let perf = perf.stdin(Stdio::null()).stdout(File::create(&path).unwrap()).output().unwrap();
+    let perf = recorded_by(perf.stdout(File::create(&path).unwrap())).unwrap();
     assert!(perf.status.success(), "{}", String::from_utf8_lossy(&perf.stderr));
     compare_file(name, &path, &report_of_stream(&path), expected);
 }
@@ -219,7 +232,7 @@ fn compare_counts(name: &str, options: &[&str], expected: &[RecordKind]) {
     let path = folder().join(name).with_extension("stat");
     let mut perf = Command::new("perf");
     perf.args(["stat", "record", "-o"]).arg(&path).args(options).args(["--", "sh", "-c", WORKLOAD]);
-    let perf = perf.stdin(Stdio::null()).output().unwrap();
+    let perf = recorded_by(&mut perf).unwrap();
     assert!(perf.status.success(), "{}", String::from_utf8_lossy(&perf.stderr));
     assert!(open(&path).features().is_stat());
     compare_file(name, &path, &report_of(&path), expected);

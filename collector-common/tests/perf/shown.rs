@@ -11,7 +11,7 @@ use collector_common::perf::ByteOrder;
 use collector_common::perf::file::{FileError, FileReader, copy};
 
 use crate::files::shared;
-use crate::recorded::{can_record, folder, record};
+use crate::recorded::{can_record, folder, record, recorded_by};
 use crate::written::recording;
 
 fn perf(arguments: &[&str], file: &Path) -> String {
@@ -156,7 +156,7 @@ fn a_copied_stream_is_shown_as_the_stream() {
         let (from, to) = (place(name, "from"), place(name, "copy"));
         let mut recorder = Command::new("perf");
         recorder.args(["record", "-q", "-N", "-o", "-"]).args(options).args(["--", "ls", "/proc"]);
-        let output = recorder.stdout(File::create(&from).unwrap()).output().unwrap();
+        let output = recorded_by(recorder.stdout(File::create(&from).unwrap())).unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         // What `ls` printed is behind the records, where `perf` stops reading too.
         copy_file(&from, &to);
