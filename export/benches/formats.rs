@@ -7,15 +7,18 @@
 //! (`/proc/self/clear_refs`, Linux alone).
 
 mod busy;
+#[path = "../tests/integration/counted.rs"]
+mod counted;
 
 use std::env;
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write as _;
 use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use busy::busy;
+use counted::Counted;
 use export::format::otlp::Requests;
 use export::format::{Profile, by_name, formats};
 
@@ -58,21 +61,6 @@ fn main() -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Counts what is written.
-#[derive(Default)]
-struct Counted(u64);
-
-impl Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 fn one(name: &str, samples: u64, is_in_a_file: bool) -> anyhow::Result<()> {

@@ -3,7 +3,7 @@
 
 use collector_common::ids::{Nanos, Pid};
 use collector_common::intern::StackId;
-use collector_common::record::{AttributeListId, ProcessId, SampleKindId, ThreadId, Unit};
+use collector_common::record::{AttributeListId, ProcessId, SampleKindId, ThreadId};
 use collector_common::wire::{Allocation, SampleFlags, SampleHeader};
 use rustc_hash::FxHashMap;
 
@@ -11,7 +11,7 @@ use super::dispatch::attributes;
 use super::program_records::{Output, ProgramRecords};
 use crate::recorder::{Recorder, Taken, context_of};
 use crate::scenario::AllocatedBlock;
-use crate::source::{LeftBlock, SourceRecord};
+use crate::source::{LeftBlock, Program, SourceRecord};
 
 /// Kinds of sample beside the event's own, in which blocks have the bytes that they stand for.
 #[derive(Clone, Copy)]
@@ -136,16 +136,11 @@ pub(super) struct Allocations {
 
 impl Allocations {
     pub(super) fn new(period: u64, recorder: &mut Recorder) -> Self {
-        let mut kind = |name, unit| recorder.add_kind(name, unit, 1);
-        let kinds = Kinds {
-            allocated_blocks: kind("alloc_objects", Unit::Count),
-            live_bytes: kind("inuse_space", Unit::Bytes),
-            live_blocks: kind("inuse_objects", Unit::Count),
-            leaked_bytes: kind("likely_leaks", Unit::Bytes),
-        };
+        let [allocated_blocks, live_bytes, live_blocks, leaked_bytes] =
+            Program::OF_ALLOCATIONS.map(|(name, unit)| recorder.add_kind(name, unit, 1));
         Self {
             period,
-            kinds,
+            kinds: Kinds { allocated_blocks, live_bytes, live_blocks, leaked_bytes },
             owners: FxHashMap::default(),
             of_pids: FxHashMap::default(),
             freed: Vec::new(),

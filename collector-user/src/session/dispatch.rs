@@ -132,11 +132,7 @@ impl Dispatch {
         let clock = clock.map(|period| recorder.add_kind("cpu", Unit::Count, period.0));
         let hooked = hooks.into_iter().map(|hook| {
             let has_stack = hook.event.flags().contains(EventFlags::CALLSTACK);
-            let unit = match hook.trigger {
-                Trigger::Program(program) => program.unit(),
-                _ => Unit::Count,
-            };
-            let kind = has_stack.then(|| recorder.add_kind_of(&hook.event, unit));
+            let kind = has_stack.then(|| recorder.add_kind_of(&hook.event, hook.unit()));
             let records = match hook.trigger {
                 Trigger::Program(program) => of_program(program, settings, recorder),
                 _ => None,

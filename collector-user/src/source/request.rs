@@ -103,8 +103,25 @@ impl Program {
         }
     }
 
+    /// Kinds of samples of allocated blocks beside that of the event: how many they are, and what of them is not freed, with what is likely never
+    /// to be.
+    pub(crate) const OF_ALLOCATIONS: [(&str, Unit); 4] = [
+        ("alloc_objects", Unit::Count),
+        ("inuse_space", Unit::Bytes),
+        ("inuse_objects", Unit::Count),
+        ("likely_leaks", Unit::Bytes),
+    ];
+
+    /// The kinds of samples that it makes beside that of its event.
+    pub const fn further_kinds(self) -> &'static [(&'static str, Unit)] {
+        match self {
+            Self::Allocations => &Self::OF_ALLOCATIONS,
+            _ => &[],
+        }
+    }
+
     /// Of its samples' values.
-    pub const fn unit(self) -> Unit {
+    pub(crate) const fn unit(self) -> Unit {
         match self {
             Self::Allocations | Self::Mapped => Unit::Bytes,
             Self::Functions | Self::MinorFaults | Self::MajorFaults => Unit::Count,
@@ -175,6 +192,14 @@ impl Hook {
     #[cfg(feature = "ebpf")]
     pub(crate) fn functions(event: Event, functions: Arc<KernelFunctions>) -> Self {
         Self { functions: Some(functions), ..Self::program(event, Program::Functions) }
+    }
+
+    /// Of its samples' values: occurrences of what no program of ours keeps account of are counted.
+    pub const fn unit(&self) -> Unit {
+        match self.trigger {
+            Trigger::Program(program) => program.unit(),
+            _ => Unit::Count,
+        }
     }
 
     /// What was asked for with a probe and is not recorded, or what recording it does to the program, or recording a map to its

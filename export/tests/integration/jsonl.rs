@@ -1,7 +1,6 @@
 //! JSON lines, read by Python and `jq`, of raw events that were put down byte by byte.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
 use std::{fmt, fs};
 
 use collector_common::event::{ByteOrder, EventField, EventFormat, Extent, FieldKind, Place, Width};
@@ -19,6 +18,7 @@ use proptest::prelude::*;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
+use crate::counted::Counted;
 use crate::made::Made;
 use crate::raw_events::{Recorded, event_kind, small};
 use crate::tools::{output, tool};
@@ -256,20 +256,6 @@ fn each_type_and_each_member_is_documented() {
     assert_eq!([types, members], documented());
 }
 
-/// Counts what is written, and keeps nothing.
-struct Counted(u64);
-
-impl Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// What is held while lines are written does not depend on how many there are.
 #[test]
 fn memory_does_not_grow_with_events() {
@@ -291,7 +277,7 @@ fn memory_does_not_grow_with_events() {
             }
         }
         let symbols = Symbols::unresolved(&machine);
-        let mut out = Counted(0);
+        let mut out = Counted::default();
         let used = allocation_counter::measure(|| {
             JsonLines.write(Profile { machine: &machine, symbols: &symbols }, &mut out).unwrap();
         });

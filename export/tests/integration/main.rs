@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what a test can't do is its failure")]
 
+mod counted;
 mod cut;
 mod damaged;
 mod dotnet;

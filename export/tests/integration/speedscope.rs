@@ -1,8 +1,6 @@
 //! speedscope, as far as its own schema and page (see `tests/browser`) do not tell: threads that change their names, inlined
 //! functions, and what was lost.
 
-use std::io::{self, Write};
-
 use collector_common::ids::{Nanos, Tid};
 use collector_common::record::{FrameId, ProcessId, Sample, SampleKindId};
 use export::format::speedscope::Speedscope;
@@ -10,6 +8,7 @@ use export::format::{ExportFormat, Profile};
 use export::symbolize::{Function, Symbols};
 use serde_json::{Value, json};
 
+use crate::counted::Counted;
 use crate::made::Made;
 
 fn written(made: &Made) -> Value {
@@ -29,20 +28,6 @@ fn profile<'a>(file: &'a Value, part_of_name: &str) -> &'a Value {
     first
 }
 
-/// Counts what is written, and keeps nothing.
-struct Counted(u64);
-
-impl Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// What is held while it is written is no more than 16 bytes for each of 1,048,576 samples, of one thread or of many.
 #[test]
 fn memory_does_not_grow_with_samples() {
@@ -56,7 +41,7 @@ fn memory_does_not_grow_with_samples() {
             let thread = threads[(at % threads.len() as u64) as usize];
             machine.add_sample(&Sample { time: Nanos(at * 7_919 % 1_000_003), thread, ..sample });
         }
-        let mut out = Counted(0);
+        let mut out = Counted::default();
         let used = allocation_counter::measure(|| {
             Speedscope.write(Profile { machine: &machine, symbols: &symbols }, &mut out).unwrap();
         });

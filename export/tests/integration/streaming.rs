@@ -1,6 +1,6 @@
 //! Formats that are written as the recording is read: what they hold meanwhile does not depend on how many samples there are.
 
-use std::io::{self, Write};
+use std::io::Write as _;
 
 use collector_common::ids::{Nanos, Pid, Svma, Tid};
 use collector_common::record::{
@@ -9,6 +9,8 @@ use collector_common::record::{
 use export::format::otlp::Requests;
 use export::format::{Profile, by_name};
 use export::symbolize::Symbols;
+
+use crate::counted::Counted;
 
 /// Samples of a shorter and of a longer recording. Both are beyond what is sorted at once.
 const SAMPLES: [u64; 2] = [600_000, 900_000];
@@ -52,21 +54,6 @@ fn long(samples: u64) -> (ExportMachine, Symbols) {
     }
     let symbols = Symbols::unresolved(&machine);
     (machine, symbols)
-}
-
-/// Counts what is written, and keeps nothing.
-#[derive(Default)]
-struct Counted(u64);
-
-impl Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// What is held at most while each recording is written, and what was written.

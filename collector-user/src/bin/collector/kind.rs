@@ -13,7 +13,7 @@ use collector_common::record::{ExportMachine, SampleKind, SampleKindId, Unit};
 #[cfg(target_os = "linux")]
 use collector_user::session::SessionSettings;
 #[cfg(target_os = "linux")]
-use collector_user::source::{Program, Trigger};
+use collector_user::source::Trigger;
 use export::hottest::printable;
 use export::symbolize::Symbols;
 
@@ -27,15 +27,6 @@ const MOST_LISTED: usize = 20;
 /// What the sampling clock's kind is called.
 #[cfg(target_os = "linux")]
 const OF_CLOCK: &str = "cpu";
-
-/// What there is of native memory beside the event's own kind.
-#[cfg(target_os = "linux")]
-const OF_MEMORY: [(&str, Unit); 4] = [
-    ("alloc_objects", Unit::Count),
-    ("inuse_space", Unit::Bytes),
-    ("inuse_objects", Unit::Count),
-    ("likely_leaks", Unit::Bytes),
-];
 
 /// The kind of a name, which is shown from then on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,12 +113,11 @@ fn recorded(settings: &SessionSettings) -> Vec<(&str, Unit)> {
     let clock = settings.sampling.clock.then_some((OF_CLOCK, Unit::Count));
     let stacks = settings.events.iter().filter(|hook| hook.event.flags().contains(EventFlags::CALLSTACK));
     let of_events = stacks.flat_map(|hook| {
-        let (unit, others): (_, &[_]) = match hook.trigger {
-            Trigger::Program(program @ Program::Allocations) => (program.unit(), &OF_MEMORY),
-            Trigger::Program(program) => (program.unit(), &[]),
-            _ => (Unit::Count, &[]),
+        let further: &[_] = match hook.trigger {
+            Trigger::Program(program) => program.further_kinds(),
+            _ => &[],
         };
-        std::iter::once((hook.event.name(), unit)).chain(others.iter().copied())
+        std::iter::once((hook.event.name(), hook.unit())).chain(further.iter().copied())
     });
     clock.into_iter().chain(of_events).collect()
 }

@@ -1,6 +1,6 @@
-//! A [`Profile`] in, lines out: one that tells of the recording, what was counted in it, then events and samples in the order of time. A sample of a raw event is
-//! one line with it. A line is made in memory that is used again for the next: what is held does not grow with their number, but for
-//! what the order takes (see [`in_time_order`](collector_common::record::ExportMachine::in_time_order)).
+//! A [`Profile`] in, lines out: one that tells of the recording, what was counted in it, then events and samples in the order of time. A
+//! sample of a raw event is one line with it. A line is made in memory that is used again for the next: what is held does not grow with
+//! their number, but for what the order takes (see [`in_time_order`](collector_common::record::ExportMachine::in_time_order)).
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
