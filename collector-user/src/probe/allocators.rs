@@ -7,6 +7,7 @@ use std::fs::File;
 use object::ReadRef as _;
 
 use super::elf::Image;
+use super::instructions::cheapest_begin;
 use super::linkage::Linkage;
 use super::machine::Machine;
 use crate::modules::BoundedFile;
@@ -109,7 +110,7 @@ const OPERATORS: [(&str, Shape); 7] = [
 /// A function of an allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct AllocatorFunction {
-    /// Where it begins in the file.
+    /// Where it is probed in the file: where it begins, or a little behind (see [`cheapest_begin`]).
     pub(crate) offset: u64,
     pub(crate) shape: Shape,
     /// Whether it calls another one of the file, or goes on as one.
@@ -163,6 +164,7 @@ pub(crate) fn functions_of(file: &File) -> Vec<AllocatorFunction> {
                     .slots(code, function.address)
                     .any(|slot| linkage.behind_slot(slot).is_some_and(is_other));
         let [refuses, throws] = [&refusing, &throwing].map(|them| them.contains(&function.address));
+        let offset = offset + cheapest_begin(machine, code, function.address);
         Some(AllocatorFunction { offset, shape, nests, refuses, throws })
     });
     told.collect()

@@ -1,7 +1,10 @@
-//! Whether an instruction begins at a place. A probe inside of one would overwrite a part of it, and change what the program does.
+//! Where instructions begin, and which of them a probe is best at. A probe inside of one would overwrite a part of it, and change what the
+//! program does.
 
 use std::ops::Range;
 
+#[cfg(feature = "ebpf")]
+use iced_x86::Mnemonic;
 use iced_x86::{Decoder, DecoderOptions};
 
 use super::machine::Machine;
@@ -30,6 +33,54 @@ pub(super) fn around(machine: Machine, code: &[u8], start: u64, place: u64) -> O
     }
 }
 
+/// Instructions at a function's begin that are passed over: no more than an `endbr64` and a comparison or two.
+#[cfg(feature = "ebpf")]
+const MOST_PASSED: usize = 3;
+
+/// How far behind a function's begin a probe costs least, while arguments and stack are as they were there. `code` begins with the function's
+/// first instruction at `start`.
+///
+/// What a breakpoint is at, the kernel does by itself where it is a push, a jump, a call or a `nop`. Anything else it lets the processor
+/// step through elsewhere, which is a second trap. So a probe is put behind what only marks the begin or compares (`endbr64`, `test`, `cmp`),
+/// unless a branch of the function leads there: that would be met as if the function was called again.
+///
+/// Source: `branch_setup_xol_ops` and `push_setup_xol_ops` of `arch/x86/kernel/uprobes.c`.
+#[cfg(feature = "ebpf")]
+pub(super) fn cheapest_begin(machine: Machine, code: &[u8], start: u64) -> u64 {
+    if machine != Machine::X86_64 {
+        return 0;
+    }
+    let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
+    for _ in 0..=MOST_PASSED {
+        if !decoder.can_decode() {
+            return 0;
+        }
+        let begin = decoder.position();
+        let instruction = decoder.decode();
+        if code.get(begin..decoder.position()).is_some_and(is_done_by_the_kernel) {
+            let place = instruction.ip();
+            let is_reached = machine.branches(code, start).any(|target| target > start && target <= place);
+            return if is_reached { 0 } else { place - start };
+        }
+        if !matches!(instruction.mnemonic(), Mnemonic::Endbr64 | Mnemonic::Test | Mnemonic::Cmp) {
+            return 0;
+        }
+    }
+    0
+}
+
+/// By its bytes: `push`, `nop`, `call`, `jmp` and the conditional jumps, without the prefixes that the kernel takes none of them with.
+#[cfg(feature = "ebpf")]
+const fn is_done_by_the_kernel(instruction: &[u8]) -> bool {
+    matches!(
+        instruction,
+        [0x50..=0x57 | 0x90]
+            | [0x41, 0x50..=0x57]
+            | [0xe8 | 0xe9 | 0xeb | 0x70..=0x7f, ..]
+            | [0x0f, 0x80..=0x8f, ..]
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,5 +100,35 @@ mod tests {
         assert_eq!(super::around(Machine::X86_64, &[0x06, 0x90, 0x90], 0, 2), None);
         let arm = |place| super::around(Machine::Aarch64, &[], 0x1000, place);
         assert_eq!((arm(0x1004), arm(0x1006)), (None, Some(0x1004..0x1008)));
+    }
+    #[cfg(feature = "ebpf")]
+    #[test]
+    fn a_probe_is_where_the_kernel_needs_no_second_trap() {
+        let begin = |code: &[u8]| cheapest_begin(Machine::X86_64, code, 0x1000);
+        for (code, expected, what) in [
+            // As `objdump -d` has them of the C libraries of Debian 12 and Ubuntu 24.04.
+            (&[0x48, 0x85, 0xff, 0x0f, 0x84, 0xbf, 0, 0, 0][..], 3, "test %rdi,%rdi; je"),
+            (&[0x41, 0x54, 0x55, 0x53], 0, "push %r12: nothing to pass"),
+            (
+                &[0x80, 0x3d, 0x01, 0x02, 0x14, 0x00, 0x00, 0x41, 0x54],
+                7,
+                "cmpb $0x0,0x140201(%rip); push %r12",
+            ),
+            (&[0xf3, 0x0f, 0x1e, 0xfa, 0x55], 4, "endbr64; push %rbp"),
+            (&[0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x85, 0xff, 0x74, 0x10], 7, "endbr64; test %rdi,%rdi; je"),
+            (
+                &[0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x89, 0xfb, 0x55],
+                0,
+                "endbr64; mov %rdi,%rbx: it changes a register",
+            ),
+            (&[0x48, 0x83, 0xec, 0x08, 0x55], 0, "sub $0x8,%rsp: arguments would be elsewhere"),
+            (&[0x48, 0x85, 0xff, 0x55, 0xeb, 0xfd], 0, "test; push; jmp to the push"),
+            (&[0x48, 0x85, 0xff, 0x55, 0xeb, 0xfa], 3, "test; push; jmp to the begin, which is a call again"),
+            (&[0x48, 0x85], 0, "cut short"),
+            (&[], 0, "nothing"),
+        ] {
+            assert_eq!(begin(code), expected, "{what}");
+        }
+        assert_eq!(cheapest_begin(Machine::Aarch64, &[0x48, 0x85, 0xff, 0x55], 0), 0);
     }
 }
