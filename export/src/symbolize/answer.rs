@@ -21,12 +21,24 @@ pub(super) struct Level {
     pub(super) column: u32,
 }
 
+/// The nearest symbol below an address. A table that lacks symbols does not tell whether that is the one the address is of.
+#[derive(Clone, Copy, Debug)]
+struct Guess {
+    start: u64,
+    /// A position among the names; none where the symbol has a size, and so an end before the address.
+    name: Option<u32>,
+}
+
 /// Addresses and, for those that have one, a name. Addresses of one symbol may share it.
 #[derive(Debug)]
 pub(super) struct Answer<'a> {
     wanted: &'a [u64],
     /// By wanted address: a position in `names`.
     found: Vec<Option<u32>>,
+    /// By wanted address, where it has no name yet.
+    guesses: Vec<Option<Guess>>,
+    /// Whether a table that lacks no symbols was looked at.
+    has_seen_all: bool,
     names: Vec<String>,
     /// Bytes of further names that there is room for; none when there was too little once.
     room: usize,
@@ -52,6 +64,8 @@ impl<'a> Answer<'a> {
         Self {
             wanted,
             found: vec![None; wanted.len()],
+            guesses: vec![None; wanted.len()],
+            has_seen_all: false,
             names: Vec::new(),
             room: MOST_NAME_BYTES,
             left_out: 0,
@@ -70,9 +84,10 @@ impl<'a> Answer<'a> {
         self.wanted
     }
 
-    /// Whether every address has a name.
+    /// Whether every address has a name, or a guess that no further table of symbols mends.
     pub(super) fn is_complete(&self) -> bool {
-        self.found.iter().all(Option::is_some)
+        let is_sure = |guess: &Option<Guess>| self.has_seen_all && guess.is_some_and(|it| it.name.is_some());
+        self.found.iter().zip(&self.guesses).all(|(name, guess)| name.is_some() || is_sure(guess))
     }
 
     /// Whether the address at a position has no name yet.
@@ -131,6 +146,53 @@ impl<'a> Answer<'a> {
             && name.is_some()
         {
             *found = name;
+        }
+    }
+
+    /// Whether a symbol that starts there would be the nearest one known below the address at a position, which has no name yet.
+    pub(super) fn may_guess(&self, position: usize, start: u64) -> bool {
+        let known = self.guesses.get(position).copied().flatten();
+        self.lacks(position) && known.is_none_or(|known| known.start < start)
+    }
+
+    /// Notes what may name the address at a position, if there was room for the name: a symbol without a size that starts there.
+    pub(super) fn guess(&mut self, position: usize, start: u64, name: Option<u32>) {
+        if name.is_some()
+            && self.may_guess(position, start)
+            && let Some(guess) = self.guesses.get_mut(position)
+        {
+            *guess = Some(Guess { start, name });
+        }
+    }
+
+    /// Notes that a symbol which starts there ends before the address at a position, so that none which starts no later names it.
+    pub(super) fn rule_out(&mut self, position: usize, start: u64) {
+        if let Some(guess) = self.guesses.get_mut(position)
+            && guess.is_none_or(|guess| guess.start <= start)
+        {
+            *guess = Some(Guess { start, name: None });
+        }
+    }
+
+    /// Says that what was looked at lacks no symbols.
+    pub(super) fn set_seen_all(&mut self) {
+        self.has_seen_all = true;
+    }
+
+    /// Names what still lacks a name as it was guessed.
+    pub(super) fn settle(&mut self) {
+        self.settle_where(|_, _| true);
+    }
+
+    /// The same for addresses at which functions are known to start: a symbol farther below is of another function.
+    pub(super) fn settle_starts(&mut self) {
+        self.settle_where(|guess, address| guess.start == address);
+    }
+
+    fn settle_where(&mut self, is_meant: impl Fn(&Guess, u64) -> bool) {
+        for ((found, guess), &address) in self.found.iter_mut().zip(&self.guesses).zip(self.wanted) {
+            let guess = guess.filter(|guess| is_meant(guess, address));
+            *found = found.or(guess.and_then(|guess| guess.name));
         }
     }
 
@@ -241,5 +303,53 @@ mod tests {
         let told = answer.had_room(4).unwrap_err();
         assert!(matches!(told, SymbolError::Names { left_out: 3, as_written: 4, .. }), "{told}");
         assert!(Answer::new(&[]).had_room(0).is_ok());
+    }
+
+    #[test]
+    fn the_nearest_guess_names_what_nothing_else_does() {
+        let wanted = [0x110, 0x120, 0x130, 0x140];
+        let mut answer = Answer::new(&wanted);
+        let [far, near, sure] = ["far", "near", "sure"].map(|name| answer.add_name(name.to_owned()));
+        for position in 0..4 {
+            answer.guess(position, 0x100, far);
+        }
+        // Whichever of two comes first.
+        answer.guess(1, 0x118, near);
+        answer.guess(1, 0x108, far);
+        answer.rule_out(2, 0x128);
+        answer.guess(2, 0x128, near);
+        answer.rule_out(3, 0xf0);
+        answer.set(3, sure);
+        assert!(answer.lacks(0) && !answer.is_complete());
+        assert!(answer.may_guess(0, 0x101) && !answer.may_guess(0, 0x100) && !answer.may_guess(3, 0x138));
+        answer.settle();
+        assert_eq!(
+            wanted.map(|address| answer.name_at(address)),
+            [Some("far"), Some("near"), None, Some("sure")]
+        );
+    }
+
+    #[test]
+    fn a_guess_is_sure_where_all_symbols_were_seen() {
+        let mut answer = Answer::new(&[0x110]);
+        let name = answer.add_name("bare".to_owned());
+        answer.guess(0, 0x100, name);
+        assert!(!answer.is_complete());
+        answer.set_seen_all();
+        // Lines of source may still tell better.
+        assert!(answer.is_complete() && answer.lacks(0));
+        answer.rule_out(0, 0x108);
+        assert!(!answer.is_complete());
+    }
+
+    #[test]
+    fn a_function_is_not_named_after_a_symbol_that_starts_before_it() {
+        let wanted = [0x100, 0x110];
+        let mut answer = Answer::new(&wanted);
+        let name = answer.add_name("bare".to_owned());
+        answer.guess(0, 0x100, name);
+        answer.guess(1, 0x100, name);
+        answer.settle_starts();
+        assert_eq!(wanted.map(|address| answer.name_at(address)), [Some("bare"), None]);
     }
 }

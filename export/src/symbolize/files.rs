@@ -32,8 +32,8 @@ pub trait ModuleFiles {
         address
     }
 
-    /// A file with the debug information of such a module, asked for when its own file does not name everything, or has no
-    /// DWARF.
+    /// A file with the debug information of such a module, asked for when its own file does not name everything, or only by
+    /// guesses, or has no DWARF.
     fn open_debug(&self, _module: ModuleId) -> Option<Self::File> {
         None
     }

@@ -90,7 +90,8 @@ pub fn symbolize_rest(
             name_without_files(machine, files, module, places, &mut symbols)
         };
         if let Err(error) = outcome {
-            symbols.add_unreadable(Unreadable { module, error });
+            let has_names = places.iter().any(|place| symbols.is_resolved(place.frame));
+            symbols.add_unreadable(Unreadable { module, error, has_names });
         }
     }
     symbols.name_the_rest(machine);

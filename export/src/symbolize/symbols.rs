@@ -6,7 +6,6 @@ use collector_common::record::{ExportMachine, Frame, FrameFlags, FrameId, Module
 
 use super::elf::SymbolError;
 use super::jit::Language;
-use super::pdb::PdbError;
 use crate::file_name::file_name;
 
 /// What the mark of a stack that ends before its root is called.
@@ -51,6 +50,8 @@ pub struct Unreadable {
     pub module: ModuleId,
     /// Why.
     pub error: SymbolError,
+    /// Whether names were found for some of its frames.
+    pub has_names: bool,
 }
 
 impl Unreadable {
@@ -59,10 +60,7 @@ impl Unreadable {
         let path = machine.string(machine.module(self.module).path);
         let lacking = match self.error {
             SymbolError::Lines(_) => "no source lines and inlined functions",
-            SymbolError::Names { .. }
-            | SymbolError::Pdb(PdbError::Damaged { .. } | PdbError::TooMuch(_) | PdbError::TooLarge { .. }) => {
-                "not all names"
-            }
+            _ if self.has_names => "not all names",
             _ => "no names",
         };
         format!("{lacking} for {path}: {}", self.error)

@@ -63,6 +63,7 @@ impl Task {
             }),
             Source::File => file(files, self.module, wanted, &mut answer),
         };
+        answer.settle();
         let (readable, as_written) = readable(&answer, wanted.form);
         let outcome = outcome.and(answer.had_room(as_written));
         Found { answer, readable, outcome }
@@ -225,7 +226,9 @@ fn pe_image<M: ModuleFiles>(
     let map = map.and_then(|id| Some((files.open_ahead_map(module, id)?, id)));
     let mapped = map.map_or(Ok(()), |(mut map, id)| compiled_ahead(&mut map, id, answer));
     let exported = mapped.and(pe::look_up(image, answer)).and(id.map(drop));
-    let Some(id) = pe::pdb_of(image)? else { return exported };
-    let of_pdb = files.open_pdb(module, &id).map(|mut file| pdb::look_up(&mut file, &id, lines, answer));
-    exported.and(of_pdb.transpose().map(drop).map_err(SymbolError::from))
+    let of_pdb = pe::pdb_of(image).and_then(|id| {
+        let found = id.and_then(|id| Some((files.open_pdb(module, &id)?, id)));
+        Ok(found.map_or(Ok(()), |(mut file, id)| pdb::look_up(&mut file, &id, lines, answer))?)
+    });
+    exported.and(of_pdb)
 }

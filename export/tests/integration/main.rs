@@ -50,6 +50,7 @@ mod random;
 mod raw_events;
 mod several;
 mod short_names;
+mod sizeless;
 mod snapshots;
 mod spans;
 mod speedscope;

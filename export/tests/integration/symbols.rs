@@ -21,11 +21,14 @@ pub(crate) struct Files<'a> {
     pub(crate) kallsyms: &'static [u8],
     pub(crate) vdso: Option<Vec<u8>>,
     pub(crate) opened: Cell<usize>,
+    /// How often the debug file was asked for.
+    pub(crate) debug_opened: Cell<usize>,
 }
 
 impl<'a> Files<'a> {
     pub(crate) fn of(machine: &'a ExportMachine) -> Self {
-        Self { machine, debug: None, kallsyms: &[], vdso: None, opened: Cell::new(0) }
+        let (opened, debug_opened) = (Cell::new(0), Cell::new(0));
+        Self { machine, debug: None, kallsyms: &[], vdso: None, opened, debug_opened }
     }
 }
 
@@ -38,6 +41,7 @@ impl ModuleFiles for Files<'_> {
     }
 
     fn open_debug(&self, _: ModuleId) -> Option<File> {
+        self.debug_opened.set(self.debug_opened.get() + 1);
         self.debug.as_ref().and_then(|path| File::open(path).ok())
     }
 
@@ -63,7 +67,7 @@ pub(crate) fn machine_of(path: &Path, addresses: impl IntoIterator<Item = u64>) 
 }
 
 /// Linkage names by address, without versions.
-fn names(machine: &ExportMachine, symbols: &Symbols) -> BTreeMap<u64, Option<String>> {
+pub(crate) fn names(machine: &ExportMachine, symbols: &Symbols) -> BTreeMap<u64, Option<String>> {
     let frames = machine.frames().iter().zip(0..);
     frames
         .map(|(frame, id)| {
@@ -236,7 +240,7 @@ fn agrees_with_objdump(path: &Path) {
 }
 
 /// A folder for what these programs make; none where one of them is missing.
-fn folder(tools: &[&str]) -> Option<TempDir> {
+pub(crate) fn folder(tools: &[&str]) -> Option<TempDir> {
     tools.iter().all(|name| tool(name).is_some()).then(|| tempfile::tempdir().unwrap())
 }
 
@@ -308,7 +312,7 @@ fn stubs_of_32_bit_programs_are_named() {
 
 /// An ifunc, which is `one`.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-const CHOSEN: &str = r#"
+pub(crate) const CHOSEN: &str = r#"
     static int one(void) { return 1; }
     static int (*resolve(void))(void) { return one; }
     int chosen(void) __attribute__((ifunc("resolve"), visibility("hidden")));
@@ -316,7 +320,7 @@ const CHOSEN: &str = r#"
 
 /// What the function at an address is called, of which there are the digits.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-fn function_at(program: &Path, digits: &str) -> String {
+pub(crate) fn function_at(program: &Path, digits: &str) -> String {
     let machine = machine_of(program, [u64::from_str_radix(digits, 16).unwrap()]);
     let symbols = symbolize(&machine, &Files::of(&machine), Detail::default());
     symbols.name(FrameId(0)).function.to_owned()
@@ -345,14 +349,15 @@ fn stubs_of_ifuncs_are_named_after_the_ifunc() {
     let Some(folder) = folder(&["gcc", "objdump"]) else { return };
     let source = [CHOSEN, "int main(void) { return chosen(); }"].concat();
     let program = compiled(folder.path(), "ifunc", &source, &[]);
-    let text = output(Command::new("objdump").args(["-d", "-j", ".plt"]).arg(&program));
-    let stub = text
-        .lines()
-        .find(|line| line.contains("*ABS*") && line.ends_with("@plt>:"))
-        .and_then(|line| line.split_once(' '))
-        .unwrap()
-        .0;
-    assert_eq!(function_at(&program, stub), "chosen@plt");
+    assert_eq!(function_at(&program, &stub_of_ifunc(&program)), "chosen@plt");
+}
+
+/// The digits of the address of a program's only stub that a resolver fills.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(crate) fn stub_of_ifunc(program: &Path) -> String {
+    let text = output(Command::new("objdump").args(["-d", "-j", ".plt"]).arg(program));
+    let mut lines = text.lines().filter(|line| line.contains("*ABS*") && line.ends_with("@plt>:"));
+    lines.next().and_then(|line| line.split_once(' ')).unwrap().0.to_owned()
 }
 
 /// The address of a symbol.

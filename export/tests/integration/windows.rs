@@ -158,11 +158,8 @@ fn names_and_lines_are_those_of_llvm_symbolizer() {
     }
 }
 
-#[test]
-fn without_a_pdb_exports_are_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(mut made) = made(folder.path()) else { return };
-    made.with_pdb = false;
+/// What an image exports, and where, by the tables that `llvm-readobj` reads.
+fn exports(made: &Made) -> Vec<(u64, String)> {
     let text = output(Command::new("llvm-readobj-22").arg("--coff-exports").arg(&made.image));
     let mut words = text.split_whitespace();
     let mut exports = Vec::new();
@@ -170,32 +167,59 @@ fn without_a_pdb_exports_are_named() {
         if word == "Name:" {
             let name = words.next().unwrap();
             assert_eq!(words.next(), Some("RVA:"));
-            exports.push((u64::from_str_radix(&words.next().unwrap()[2..], 16).unwrap(), name));
+            exports.push((u64::from_str_radix(&words.next().unwrap()[2..], 16).unwrap(), name.to_owned()));
         }
     }
     assert_eq!(exports.len(), 2);
+    exports
+}
+
+#[test]
+fn without_a_pdb_exports_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(mut made) = made(folder.path()) else { return };
+    made.with_pdb = false;
+    let exports = exports(&made);
     let addresses: Vec<u64> = exports.iter().map(|(address, _)| address + 1).collect();
     let machine = machine_of(&made.image, addresses);
     let symbols = symbolize(&machine, &made, Detail::Lines);
+    assert!(symbols.unreadable().is_empty(), "{:?}", symbols.unreadable());
     for ((_, name), id) in exports.iter().zip(0..) {
         assert_eq!(symbols.name(FrameId(id)).function, *name);
     }
     let machine = machine_of(&made.image, [0x1000_0000, 0x10]);
     assert!(!symbolize(&machine, &made, Detail::Lines).is_resolved(FrameId(0)));
+}
 
-    // Neither which PDB it has nor which map can be told of one whose directory of debug information (the seventh of the optional header of
-    // PE32+) lies in no section.
+#[test]
+fn exports_are_named_though_the_directory_of_debug_information_leads_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(made) = made(folder.path()) else { return };
+    let exports = exports(&made);
     let mut bytes = std::fs::read(&made.image).unwrap();
+    // Of the header "PE\0\0", then 20 bytes, then the optional header of PE32+, whose seventh directory it is.
     let header = u32::from_le_bytes(bytes[0x3c..0x40].try_into().unwrap()) as usize;
     let directory = header + 4 + 20 + 112 + 6 * 8;
     assert_ne!(bytes[directory..directory + 4], [0; 4]);
-    bytes[directory..directory + 4].copy_from_slice(&0x10_u32.to_le_bytes());
-    std::fs::write(&made.image, bytes).unwrap();
-    let machine = machine_of(&made.image, exports.iter().map(|(address, _)| address + 1));
-    let symbols = symbolize(&machine, &made, Detail::Names);
-    for ((_, name), id) in exports.iter().zip(0..) {
-        assert_eq!(symbols.name(FrameId(id)).function, *name);
-    }
+    let mut spoil = |at: usize, word: u32| {
+        bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
+        std::fs::write(&made.image, &bytes).unwrap();
+        let machine = machine_of(&made.image, exports.iter().map(|(address, _)| address + 1));
+        let symbols = symbolize(&machine, &made, Detail::Names);
+        for ((_, name), id) in exports.iter().zip(0..) {
+            assert_eq!(symbols.name(FrameId(id)).function, *name);
+        }
+        let [unreadable] = symbols.unreadable() else { panic!("{:?}", symbols.unreadable()) };
+        unreadable.message(&machine)
+    };
+    // It lies in no section, so that nothing tells which PDB is the image's, nor which map.
+    let told = spoil(directory, 0x10);
+    let start = format!("not all names for {}: ", made.image.display());
+    assert_eq!(told, format!("{start}not a whole PE image"));
+    // Where the table of symbols is, and how many it has: what is wrong with that is told first.
+    spoil(header + 12, 1);
+    let told = spoil(header + 16, u32::MAX);
+    assert!(told.starts_with(&format!("{start}its table of symbols claims {} entries", u32::MAX)), "{told}");
 }
 
 #[test]
@@ -260,16 +284,47 @@ int main(void) { return a_function_with_a_long_name(3); }";
     }
     assert!(globals.len() > 50, "{}", globals.len());
 
-    // Cut anywhere and spoilt anywhere it tells less.
+    cut_and_spoilt_it_tells_less(&made, &symbols.keys().copied().collect::<Vec<u64>>());
+}
+
+/// An image that is cut anywhere names what it still can as the whole one does, and says why it names less. One with four wrong bytes
+/// anywhere has no name that is not in the file.
+fn cut_and_spoilt_it_tells_less(made: &Made, wanted: &[u64]) {
     let whole = std::fs::read(&made.image).unwrap();
-    let wanted: Vec<u64> = symbols.keys().copied().collect();
+    let (all, _) = told(made, wanted);
+    let known: BTreeSet<&String> = all.iter().flatten().collect();
+    assert!(known.len() > 50, "{known:?}");
+    let changed = |bytes: &[u8]| {
+        let image = made.image.with_file_name("changed.exe");
+        std::fs::write(&image, bytes).unwrap();
+        told(&Made { image, pdb: made.pdb.clone(), with_pdb: false }, wanted)
+    };
+    let mut less = 0;
     for at in (0..whole.len()).step_by(997) {
+        let (names, is_whole) = changed(&whole[..at]);
+        for (name, expected) in names.iter().zip(&all) {
+            assert!(name.is_none() || name == expected, "cut at {at}: {name:?}, not {expected:?}");
+        }
+        assert!(names == all || !is_whole, "cut at {at}");
+        less += usize::from(!is_whole);
+
         let mut spoilt = whole.clone();
         spoilt[at..].iter_mut().take(4).for_each(|byte| *byte ^= 0xff);
-        for (name, bytes) in [("cut.exe", &whole[..at]), ("spoilt.exe", &spoilt[..])] {
-            std::fs::write(path(name), bytes).unwrap();
-            let made = Made { image: path(name), pdb: path("none"), with_pdb: false };
-            symbolize(&machine_of(&made.image, wanted.iter().copied()), &made, Detail::Names);
+        let is_there =
+            |part: &str| part.is_empty() || spoilt.windows(part.len()).any(|bytes| bytes == part.as_bytes());
+        for name in changed(&spoilt).0.iter().flatten().filter(|name| !known.contains(name)) {
+            // What is no UTF-8 is replaced.
+            assert!(name.split('\u{fffd}').all(is_there), "spoilt at {at}: {name}");
         }
     }
+    assert!(less > 10, "{less}");
+}
+
+/// The names of addresses, and whether all of the file could be read.
+fn told(made: &Made, wanted: &[u64]) -> (Vec<Option<String>>, bool) {
+    let machine = machine_of(&made.image, wanted.iter().copied());
+    let symbols = symbolize(&machine, made, Detail::Names);
+    let frames = (0..machine.frames().len() as u32).map(FrameId);
+    let name = |frame| symbols.is_resolved(frame).then(|| symbols.name(frame).linkage.to_owned());
+    (frames.map(name).collect(), symbols.unreadable().is_empty())
 }

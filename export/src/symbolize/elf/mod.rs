@@ -84,10 +84,15 @@ pub enum SymbolError {
     },
 }
 
-/// Finds names for the addresses of `answer` that have none. What was found before an error stays.
+/// Finds names for the addresses of `answer` that have none, or guesses. What was found before an error stays.
+///
+/// `.symtab` lacks no symbols. `.dynsym` has those that other files can see, and `.gnu_debugdata` the others that are functions.
 pub(super) fn look_up<R: Read + Seek>(file: &mut R, answer: &mut Answer<'_>) -> Result<(), SymbolError> {
     let (layout, file) = Layout::read(file)?;
     let own = look_up_by_class(&layout, file, answer);
+    if own.is_ok() && layout.tables(SHT_SYMTAB).any(|(_, table)| table.has_bytes()) {
+        answer.set_seen_all();
+    }
     let Some(section) = layout.debug_data().filter(|_| !answer.is_complete()) else { return own };
     let packed = debug_data::unpack(file, section).and_then(|inner| {
         let (layout, mut inner) = Layout::read(Cursor::new(inner))?;
@@ -123,6 +128,7 @@ where
             symtab::look_up::<Elf, R>(layout, table, file, &mut resolvers)?;
         }
     }
+    resolvers.settle_starts();
     stubs.name(&resolvers, answer);
     Ok(())
 }

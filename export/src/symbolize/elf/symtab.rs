@@ -2,7 +2,8 @@
 //!
 //! The smallest symbol around an address names it; of those of one size the one that [`choice`] prefers.
 //! Assembly often has symbols without a size: such a symbol goes on to the next symbol of its section, and names
-//! what no symbol with a size holds. (ELF gABI chapter 4, "Symbol Table".)
+//! what no symbol with a size holds. (ELF gABI chapter 4, "Symbol Table".) The next one may be in another table, as
+//! `.dynsym` and `.gnu_debugdata` have a part of a file's symbols each; so it is a guess until nothing better is found.
 //!
 //! [`choice`]: crate::symbolize::choice
 
@@ -29,7 +30,8 @@ const MAX_NOTES: u64 = 1 << 26;
 /// Different names starting like `$x` that are looked at; the real ones are a handful.
 const MAX_MARKS: usize = 1 << 12;
 
-/// Finds names in one symbol table for the addresses that have none.
+/// Finds names in one symbol table for the addresses that have none, and guesses where a symbol without a size is the
+/// nearest.
 pub(super) fn look_up<Elf, R>(
     layout: &Layout,
     table: &Section,
@@ -217,34 +219,52 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The positions that lack a name and can have one.
-    fn finish(self, answer: &Answer<'_>) -> Vec<(usize, Ties)> {
+    /// What may name the positions that lack a name. Where the nearest symbol has ended, guesses of farther ones are ruled out.
+    fn finish(self, answer: &mut Answer<'_>) -> Vec<Pick> {
         let mut nearest: Option<Below> = None;
         let mut picks = Vec::new();
         let slots = self.wanted.iter().zip(self.around).zip(self.below).enumerate();
         for (position, ((&wanted, around), below)) in slots {
             nearest = below.or(nearest);
-            let bare = nearest.filter(|below| {
-                !below.ends
-                    && self.layout.code_at(below.start).is_some_and(|(_, section_end)| wanted < section_end)
-            });
-            let ties = around.map(|around| around.ties).or(bare.map(|bare| bare.ties));
-            if let Some(ties) = ties.filter(|_| answer.lacks(position)) {
-                picks.push((position, ties));
+            if !answer.lacks(position) {
+                continue;
+            }
+            if let Some(Around { ties, .. }) = around {
+                picks.push(Pick { position, start: None, ties });
+                continue;
+            }
+            match nearest {
+                Some(Below { start, ends: true, .. }) => answer.rule_out(position, start),
+                Some(Below { start, ties, .. })
+                    if answer.may_guess(position, start)
+                        && self.layout.code_at(start).is_some_and(|(_, end)| wanted < end) =>
+                {
+                    picks.push(Pick { position, start: Some(start), ties });
+                }
+                _ => {}
             }
         }
         picks
     }
 }
 
+/// Symbols of which one names an address.
+struct Pick {
+    /// Which address it is.
+    position: usize,
+    /// Where they start, if they have no size.
+    start: Option<u64>,
+    ties: Ties,
+}
+
 /// Reads the names, in the order of the file, and gives each address the one that reads best.
 fn name<R: Read + Seek>(
-    picks: Vec<(usize, Ties)>,
+    picks: Vec<Pick>,
     strings: &mut Strings,
     file: &mut R,
     answer: &mut Answer<'_>,
 ) -> Result<(), SymbolError> {
-    let mut offsets: Vec<u32> = picks.iter().flat_map(|(_, ties)| ties.names()).copied().collect();
+    let mut offsets: Vec<u32> = picks.iter().flat_map(|pick| pick.ties.names()).copied().collect();
     offsets.sort_unstable();
     offsets.dedup();
     let mut names: Table<u32, Vec<u8>> = Table::default();
@@ -270,14 +290,17 @@ fn name<R: Read + Seek>(
         }
     }
     let mut ids: Table<u32, Option<u32>> = Table::default();
-    for (position, ties) in picks {
+    for Pick { position, start, ties } in picks {
         let known = ties.names().iter().filter_map(|&offset| Some((offset, names.get(&offset)?)));
         let best = known.reduce(|best, next| if reads_better(next.1, best.1) { next } else { best });
         if let Some((offset, name)) = best {
             let id = *ids
                 .entry(offset)
                 .or_insert_with(|| answer.add_name(String::from_utf8_lossy(name).into_owned()));
-            answer.set(position, id);
+            match start {
+                None => answer.set(position, id),
+                Some(start) => answer.guess(position, start, id),
+            }
         } else {
             let is_left_out = full.is_some_and(|full| ties.names().iter().any(|&offset| offset >= full));
             answer.leave_out(is_left_out.into());

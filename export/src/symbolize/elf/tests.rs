@@ -35,8 +35,12 @@ fn symbol(start: u64, size: u64, binding: u8, kind: u8, name: &str) -> Symbol {
     Symbol { start, size, binding, kind, name: name.to_owned() }
 }
 
+/// `SHT_SYMTAB`, `SHT_DYNSYM`
+const ALL_SYMBOLS: u64 = 2;
+const DYNAMIC: u64 = 11;
+
 /// A 64-bit little-endian file: header, section headers, symbols, strings (gABI chapter 4).
-fn file(machine: u16, symbols: &[Symbol]) -> Vec<u8> {
+fn file(machine: u16, table_kind: u64, symbols: &[Symbol]) -> Vec<u8> {
     const HEADERS: u64 = 64;
     let at_symbols = HEADERS + 5 * 64;
     let at_strings = at_symbols + symbols.len() as u64 * 24;
@@ -63,7 +67,7 @@ fn file(machine: u16, symbols: &[Symbol]) -> Vec<u8> {
     }
     let none = [0; 10];
     let code = |(start, size): (u64, u64)| [0, 1, 6, start, 0, size, 0, 0, 1, 0];
-    let symtab = [0, 2, 0, 0, at_symbols, table.len() as u64, 4, 0, 8, 24];
+    let symtab = [0, table_kind, 0, 0, at_symbols, table.len() as u64, 4, 0, 8, 24];
     let strtab = [0, 3, 0, 0, at_strings, strings.len() as u64, 0, 0, 1, 0];
     for section in [none, code(CODE[0]), code(CODE[1]), symtab, strtab] {
         for (index, field) in section.into_iter().enumerate() {
@@ -80,8 +84,16 @@ fn file(machine: u16, symbols: &[Symbol]) -> Vec<u8> {
 }
 
 fn names(machine: u16, symbols: &[Symbol], wanted: &[u64]) -> Vec<Option<String>> {
+    names_in(&[file(machine, ALL_SYMBOLS, symbols)], wanted)
+}
+
+/// What several files tell, one after the other.
+fn names_in(files: &[Vec<u8>], wanted: &[u64]) -> Vec<Option<String>> {
     let mut answer = Answer::new(wanted);
-    look_up(&mut Cursor::new(file(machine, symbols)), &mut answer).unwrap();
+    for file in files {
+        look_up(&mut Cursor::new(file), &mut answer).unwrap();
+    }
+    answer.settle();
     wanted.iter().map(|&address| answer.name_at(address).map(str::to_owned)).collect()
 }
 
@@ -153,30 +165,54 @@ fn allowed(symbols: &[Symbol], wanted: u64) -> Vec<&Symbol> {
     if applies { at } else { Vec::new() }
 }
 
+/// Some symbols, with a size or without.
+fn some_symbols() -> impl Strategy<Value = Vec<Symbol>> {
+    let any = (0xff8_u64..0x1210, 0_u64..40, 0_u8..3, 0_u8..3);
+    let any = any.prop_map(|(start, size, binding, kind)| {
+        let size = size.saturating_sub(8);
+        symbol(start, size, binding, kind, &format!("s{start:x}_{size}_{binding}_{kind}"))
+    });
+    proptest::collection::vec(any, 0..40)
+}
+
+fn some_addresses() -> impl Strategy<Value = Vec<u64>> {
+    proptest::collection::btree_set(0xff0_u64..0x1220, 1..60).prop_map(|set| set.into_iter().collect())
+}
+
+/// Holds what was found against the rule.
+fn is_as_allowed(symbols: &[Symbol], wanted: &[u64], found: &[Option<String>]) -> Result<(), TestCaseError> {
+    let rank = |symbol: &Symbol| [0, 2, 1][usize::from(symbol.binding)];
+    for (&wanted, found) in wanted.iter().zip(found) {
+        let allowed = allowed(symbols, wanted);
+        let best = allowed.iter().map(|symbol| rank(symbol)).max();
+        let names: Vec<&str> =
+            allowed.iter().filter(|symbol| Some(rank(symbol)) == best).map(|s| s.name.as_str()).collect();
+        match found {
+            Some(found) => prop_assert!(names.contains(&found.as_str()), "{wanted:#x}: {found}, {names:?}"),
+            None => prop_assert!(names.is_empty(), "{wanted:#x}: none, {names:?}"),
+        }
+    }
+    Ok(())
+}
+
 proptest! {
     #[test]
-    fn agrees_with_looking_at_every_symbol(
-        symbols in proptest::collection::vec(
-            (0xff8_u64..0x1210, 0_u64..40, 0_u8..3, 0_u8..3).prop_map(|(start, size, binding, kind)| {
-                let size = size.saturating_sub(8);
-                symbol(start, size, binding, kind, &format!("s{start:x}_{size}_{binding}_{kind}"))
-            }),
-            0..40
-        ),
-        wanted in proptest::collection::btree_set(0xff0_u64..0x1220, 1..60)
+    fn agrees_with_looking_at_every_symbol(symbols in some_symbols(), wanted in some_addresses()) {
+        is_as_allowed(&symbols, &wanted, &names(X86_64, &symbols, &wanted))?;
+    }
+
+    /// A stripped file that has the global ones of the symbols without a size, and then its debug file, which has all or all others.
+    #[test]
+    fn which_table_has_a_symbol_without_a_size_makes_no_difference(
+        symbols in some_symbols(),
+        wanted in some_addresses()
     ) {
-        let wanted: Vec<u64> = wanted.into_iter().collect();
-        let found = names(X86_64, &symbols, &wanted);
-        let rank = |symbol: &Symbol| [0, 2, 1][usize::from(symbol.binding)];
-        for (&wanted, found) in wanted.iter().zip(&found) {
-            let allowed = allowed(&symbols, wanted);
-            let best = allowed.iter().map(|symbol| rank(symbol)).max();
-            let names: Vec<&str> =
-                allowed.iter().filter(|symbol| Some(rank(symbol)) == best).map(|s| s.name.as_str()).collect();
-            match found {
-                Some(found) => prop_assert!(names.contains(&found.as_str()), "{wanted:#x}: {found}, {names:?}"),
-                None => prop_assert!(names.is_empty(), "{wanted:#x}: none, {names:?}"),
-            }
+        let (own, others): (Vec<Symbol>, Vec<Symbol>) =
+            symbols.iter().cloned().partition(|symbol| symbol.size == 0 && symbol.binding == GLOBAL);
+        let stripped = file(X86_64, DYNAMIC, &own);
+        for further in [&symbols, &others] {
+            let files = [stripped.clone(), file(X86_64, ALL_SYMBOLS, further)];
+            is_as_allowed(&symbols, &wanted, &names_in(&files, &wanted))?;
         }
     }
 }
