@@ -14,14 +14,15 @@ use aya_ebpf::{
     programs::RawTracePointContext,
 };
 use collector_common::wire::{
-    BLOCK_SIZES, BLOCK_TIMES, BlockCounts, BlockKey, BlockRequest, CHANCES, Config, Counter, SampleFlags,
+    BLOCK_SIZES, BLOCK_TIMES, BlockCounts, BlockExpected, BlockKey, BlockRequest, CHANCES, Config, Counter,
+    SampleFlags,
 };
 
 use crate::{
     current::Sample,
     filter,
     kernel::read_word,
-    maps::{BLOCK_COUNTS, BLOCK_REQUESTS, RINGS, config, count},
+    maps::{BLOCK_COUNTS, BLOCK_EXPECTED, BLOCK_REQUESTS, RINGS, config, count},
     record::{self, Bare},
 };
 
@@ -85,6 +86,7 @@ pub(crate) fn block_complete(context: RawTracePointContext) -> i32 {
     let now = unsafe { bpf_ktime_get_ns() };
     let took = now.saturating_sub(request.since);
     add(&request, took);
+    expect(&request.key, took);
     let is_told = request.chance != 0 || took >= config(|c: &Config| &raw const c.off_cpu_period);
     if is_told && request.is_lost == 0 {
         let BlockRequest { pid, tid, comm, .. } = request;
@@ -118,12 +120,23 @@ fn key_of(request: u64) -> BlockKey {
 /// With which chance stacks are taken, out of [`CHANCES`]: those of the first request are.
 #[inline(always)]
 fn chance(key: &BlockKey) -> u32 {
-    let Some(counts) = BLOCK_COUNTS.get_ptr(key) else { return CHANCES };
-    // SAFETY: the map gave a valid pointer to this CPU's value.
-    let expected = unsafe { (*counts).expected };
+    let Some(expected) = BLOCK_EXPECTED.get_ptr(key) else { return CHANCES };
+    // SAFETY: the map gave a valid pointer, to a word that is written as one.
+    let expected = unsafe { *expected };
+    expected.chance(config(|c: &Config| &raw const c.off_cpu_period))
+}
+
+/// Remembers how long a request took.
+#[inline(always)]
+fn expect(key: &BlockKey, took: u64) {
     let period = config(|c: &Config| &raw const c.off_cpu_period);
-    // It is not 0, which the compiler does not know.
-    (expected * u64::from(CHANCES) / period.max(1)).clamp(1, CHANCES.into()) as u32
+    if let Some(known) = BLOCK_EXPECTED.get_ptr_mut(key) {
+        // SAFETY: the map gave a valid pointer, to a word that is written as one. Of two requests that end at once on two CPUs one may not
+        // be remembered, which has nothing to do with how they were told.
+        unsafe { *known = (*known).after(took, period) };
+    } else {
+        let _ = BLOCK_EXPECTED.insert(key, BlockExpected::first(took, period), 0);
+    }
 }
 
 /// Counts a request.
@@ -132,8 +145,7 @@ fn add(request: &BlockRequest, took: u64) {
     /// As a device's operation is met for the first time.
     #[unsafe(no_mangle)]
     static NO_REQUESTS: BlockCounts =
-        BlockCounts { times: [0; BLOCK_TIMES], sizes: [0; BLOCK_SIZES], ns: 0, bytes: 0, expected: 0 };
-    const MOST_PERIODS: u64 = 16;
+        BlockCounts { times: [0; BLOCK_TIMES], sizes: [0; BLOCK_SIZES], ns: 0, bytes: 0 };
     let counts = BLOCK_COUNTS.get_ptr_mut(request.key).or_else(|| {
         // By its place: there is no room for another one on the program's stack.
         let none: &BlockCounts = &NO_REQUESTS;
@@ -146,7 +158,6 @@ fn add(request: &BlockRequest, took: u64) {
     };
     let time = (u64::BITS - (took / 1000).leading_zeros()) as usize;
     let size = (u64::BITS - (request.bytes / 1024).leading_zeros()) as usize;
-    let most = config(|c: &Config| &raw const c.off_cpu_period) * MOST_PERIODS;
     // SAFETY: the map gave a valid pointer to this CPU's value. A request that an interrupt completes in the midst of this is
     // not counted at worst.
     unsafe {
@@ -154,7 +165,5 @@ fn add(request: &BlockRequest, took: u64) {
         (*counts).sizes[size.min(BLOCK_SIZES - 1)] += 1;
         (*counts).ns += took;
         (*counts).bytes += request.bytes;
-        let expected = (*counts).expected;
-        (*counts).expected = expected - (expected >> 3) + (took.min(most) >> 3);
     }
 }

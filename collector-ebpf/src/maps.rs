@@ -5,7 +5,7 @@ use aya_ebpf::{
     macros::btf_map,
 };
 use collector_common::wire::{
-    BlockCounts, BlockKey, BlockOffsets, BlockRequest, COMM_LEN, Config, Counter, KernelLock,
+    BlockCounts, BlockExpected, BlockKey, BlockOffsets, BlockRequest, COMM_LEN, Config, Counter, KernelLock,
     KernelLockCounts, KernelLockKey, LockFlags, OuterPlaces, PreemptCountOffsets, ReturnOffsets, RunQueue,
     ThreadTimes,
 };
@@ -130,6 +130,11 @@ pub(crate) static BLOCK_REQUESTS: HashMap<u64, BlockRequest, 1> = HashMap::new()
 /// Requests by device and operation.
 #[btf_map]
 pub(crate) static BLOCK_COUNTS: PerCpuHashMap<BlockKey, BlockCounts, 1024> = PerCpuHashMap::new();
+
+/// How long requests are expected to take, by device and operation. Of all CPUs: one that issues them may be told of no end, where another
+/// one has the device's interrupts.
+#[btf_map]
+pub(crate) static BLOCK_EXPECTED: HashMap<BlockKey, BlockExpected, 1024> = HashMap::new();
 
 /// Waits for locks of the kernel for which the thread may lose its CPU. The number of entries is set before load.
 #[btf_map]

@@ -24,7 +24,7 @@ mod tracepoint;
 mod transfer;
 
 pub use allocation::{Allocating, Allocation, AllocationCounts, AllocatorCall, Block, Counted};
-pub use block::{BLOCK_SIZES, BLOCK_TIMES, BlockCounts, BlockKey, BlockRequest};
+pub use block::{BLOCK_SIZES, BLOCK_TIMES, BlockCounts, BlockExpected, BlockKey, BlockRequest};
 pub use call::{CALL_BUCKETS, CALL_NUMBERS, Call, CallTimes, FIRST_CALL_NS};
 pub use config::{BlockOffsets, Config, NAMED_PROCESS, PreemptCountOffsets, ReturnOffsets, Target, Times};
 pub use counter::Counter;

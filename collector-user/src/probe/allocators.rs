@@ -1,13 +1,13 @@
 //! Which functions of a file allocate and free memory: those of the C library, and of jemalloc, tcmalloc and mimalloc under the
 //! names that they have in libraries and in programs that hold them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 
 use object::ReadRef as _;
 
 use super::elf::Image;
-use super::instructions::cheapest_begin;
+use super::instructions::{Jump, cheapest_begin, only_jump};
 use super::linkage::Linkage;
 use super::machine::Machine;
 use crate::modules::BoundedFile;
@@ -113,7 +113,7 @@ pub(crate) struct AllocatorFunction {
     /// Where it is probed in the file: where it begins, or a little behind (see [`cheapest_begin`]).
     pub(crate) offset: u64,
     pub(crate) shape: Shape,
-    /// Whether it calls another one of the file, or goes on as one.
+    /// Whether it calls another one of the file, or may go on as one.
     pub(crate) nests: bool,
     /// Whether it gives nothing for an alignment that is none, however little is asked for.
     pub(crate) refuses: bool,
@@ -127,7 +127,8 @@ const MOST_SYMBOLS: u64 = 64 << 20;
 /// As much of a function's code is looked at.
 const LONGEST_FUNCTION: u64 = 64 << 10;
 
-/// The functions of the allocator that a file has; none for a file without one, or of another architecture.
+/// The functions of the allocator that a file has, without those that only jump to another; none for a file without one, or of another
+/// architecture.
 pub(crate) fn functions_of(file: &File) -> Vec<AllocatorFunction> {
     let Ok(file) = file.try_clone() else { return Vec::new() };
     let bounded = BoundedFile::new(file, MOST_SYMBOLS);
@@ -150,24 +151,56 @@ pub(crate) fn functions_of(file: &File) -> Vec<AllocatorFunction> {
     };
     let (refusing, throwing) = (named(takes_alignment), named(throws));
     found.dedup_by_key(|(_, function)| function.address);
-    let begins: BTreeSet<u64> = found.iter().map(|(_, function)| function.address).collect();
-    let linkage = Linkage::read(&bounded);
+    let shapes = found.iter().map(|(shape, function)| (function.address, *shape)).collect();
+    let others = Others { machine, linkage: Linkage::read(&bounded), shapes };
     let told = found.iter().filter_map(|&(shape, function)| {
         let offset = image.code_offset(function.address)?;
         let size = function.size.min(LONGEST_FUNCTION);
         let code = (&bounded).read_bytes_at(offset, size).unwrap_or_default();
-        let is_other = |target: u64| target != function.address && begins.contains(&target);
-        let by_stub = |target| linkage.behind_stub(machine, target).is_some_and(is_other);
-        let nests =
-            machine.branches(code, function.address).any(|target| is_other(target) || by_stub(target))
-                || machine
-                    .slots(code, function.address)
-                    .any(|slot| linkage.behind_slot(slot).is_some_and(is_other));
+        if others.has_the_same(shape, code, function.address) {
+            return None;
+        }
+        let nests = others.are_called(code, function.address);
         let [refuses, throws] = [&refusing, &throwing].map(|them| them.contains(&function.address));
         let offset = offset + cheapest_begin(machine, code, function.address);
         Some(AllocatorFunction { offset, shape, nests, refuses, throws })
     });
     told.collect()
+}
+
+/// The functions of a file, as what one of them may call.
+struct Others<'d> {
+    machine: Machine,
+    linkage: Linkage<'d>,
+    /// By where they begin.
+    shapes: BTreeMap<u64, Shape>,
+}
+
+impl Others<'_> {
+    /// Whether the code of the function at `start` calls another one, or may go on as one.
+    fn are_called(&self, code: &[u8], start: u64) -> bool {
+        let is_other = |target: u64| target != start && self.shapes.contains_key(&target);
+        let by_slot = |slot| self.linkage.behind_slot(slot).is_some_and(is_other);
+        self.machine.branches(code, start).any(|target| is_other(self.behind(target)))
+            || self.machine.slots(code, start).any(by_slot)
+    }
+
+    /// Whether the function at `start` is one jump to another one of its shape. Each of its calls is a call of that, so that it needs no
+    /// probe: jemalloc's `new[]` and `delete` are such. Where a file that comes before this one has a function of the name, as a
+    /// program that is linked with another allocator, that one is called, and probed there.
+    fn has_the_same(&self, shape: Shape, code: &[u8], start: u64) -> bool {
+        let target = match only_jump(self.machine, code, start) {
+            Some(Jump::To(target)) => Some(self.behind(target)),
+            Some(Jump::By(slot)) => self.linkage.behind_slot(slot),
+            None => None,
+        };
+        target.is_some_and(|target| target != start && self.shapes.get(&target) == Some(&shape))
+    }
+
+    /// The function that a branch to an address leads to.
+    fn behind(&self, target: u64) -> u64 {
+        self.linkage.behind_stub(self.machine, target).unwrap_or(target)
+    }
 }
 
 fn shape_of(name: &str) -> Option<Shape> {
@@ -281,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_calls_another_is_told() {
+    fn a_function_that_calls_another_is_told_and_one_that_is_another_is_left_out() {
         let folder = tempfile::tempdir().unwrap();
         let [from, to] = ["own.c", "own"].map(|name| folder.path().join(name));
         let source = r#"
@@ -289,6 +322,10 @@ mod tests {
             void *calloc(unsigned long n, unsigned long m) { void *block = malloc(n * m); return block ? block : &malloc; }
             void *aligned_alloc(unsigned long a, unsigned long n) { return (void *)(n * a); }
             void *memalign(unsigned long a, unsigned long n) { return malloc(n); }
+            void *valloc(unsigned long n) { return malloc(n); }
+            void *pvalloc(unsigned long n) { return valloc(n); }
+            void *realloc(void *block, unsigned long n) { return block ? 0 : malloc(n); }
+            void *rallocx(void *block, unsigned long n) { return ((void *(*)(void *, unsigned long))aligned_alloc)(block, n); }
         "#;
         fs::write(&from, source).unwrap();
         let compile = |by: &str| {
@@ -301,8 +338,16 @@ mod tests {
         };
         let told = compile("-fplt");
         let aligned = Shape::AllocatesAligned;
-        let expected =
-            [(Shape::Allocates, false), (Shape::AllocatesMany, true), (aligned, false), (aligned, true)];
+        let resizes = Shape::Reallocates;
+        // `valloc` and `pvalloc` are jumps to what is like them, and `rallocx` one to what is not.
+        let expected = [
+            (Shape::Allocates, false),
+            (Shape::AllocatesMany, true),
+            (aligned, false),
+            (aligned, true),
+            (resizes, true),
+            (resizes, true),
+        ];
         assert_eq!(told, expected, "a call, and a jump instead of a call");
         // One that another file may define, too, by way of the linker's table, and of its code.
         fs::write(&from, source.replace("__attribute__((visibility(\"hidden\")))", "")).unwrap();

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 #[cfg(feature = "ebpf")]
-use iced_x86::Mnemonic;
+use iced_x86::{Code, Mnemonic};
 use iced_x86::{Decoder, DecoderOptions};
 
 use super::machine::Machine;
@@ -81,6 +81,47 @@ const fn is_done_by_the_kernel(instruction: &[u8]) -> bool {
     )
 }
 
+/// Where a function goes on that does nothing else.
+#[cfg(feature = "ebpf")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Jump {
+    /// At this address.
+    To(u64),
+    /// Where the word at this address says.
+    By(u64),
+}
+
+/// The jump that a function begins with, behind nothing but a mark of its begin (`endbr64`, `bti`): its arguments and its caller are those of
+/// what it jumps to. `code` begins with its first instruction at `start`.
+///
+/// Sources: Intel SDM, `JMP`; Arm ARM, `B` (bits 31 to 26 are 000101) and `BTI`, a hint of which bits 7 and 6 tell the kind.
+#[cfg(feature = "ebpf")]
+pub(super) fn only_jump(machine: Machine, code: &[u8], start: u64) -> Option<Jump> {
+    match machine {
+        Machine::X86_64 => {
+            let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
+            let mut instruction = decoder.decode();
+            if instruction.mnemonic() == Mnemonic::Endbr64 {
+                instruction = decoder.decode();
+            }
+            match instruction.code() {
+                Code::Jmp_rel8_64 | Code::Jmp_rel32_64 => Some(Jump::To(instruction.near_branch64())),
+                Code::Jmp_rm64 if instruction.is_ip_rel_memory_operand() => {
+                    Some(Jump::By(instruction.ip_rel_memory_address()))
+                }
+                _ => None,
+            }
+        }
+        Machine::Aarch64 => {
+            let word = |at: usize| Some(u32::from_le_bytes(*code.get(at..)?.first_chunk()?));
+            let at = if word(0)? & 0xffff_ff3f == 0xd503_241f { 4 } else { 0 };
+            let is_jump = word(at)? >> 26 == 0b00_0101;
+            let target = machine.branches(code.get(at..at + 4)?, start.wrapping_add(at as u64)).next();
+            target.filter(|_| is_jump).map(Jump::To)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,5 +171,41 @@ mod tests {
             assert_eq!(begin(code), expected, "{what}");
         }
         assert_eq!(cheapest_begin(Machine::Aarch64, &[0x48, 0x85, 0xff, 0x55], 0), 0);
+    }
+    #[cfg(feature = "ebpf")]
+    #[test]
+    fn a_function_that_is_a_jump_is_told_with_where_to() {
+        let x86 = |code: &[u8]| only_jump(Machine::X86_64, code, 0x1000);
+        for (code, expected, what) in [
+            // As `objdump -d` has them of jemalloc 5.3, whose `new[]` is `new`, and of its `.plt`.
+            (&[0xe9, 0x1b, 0xff, 0xff, 0xff][..], Some(Jump::To(0x0f20)), "jmp rel32"),
+            (&[0xf3, 0x0f, 0x1e, 0xfa, 0xeb, 0x0a], Some(Jump::To(0x1010)), "endbr64; jmp rel8"),
+            (&[0xff, 0x25, 0x10, 0, 0, 0], Some(Jump::By(0x1016)), "jmp *0x10(%rip)"),
+            (&[0xf2, 0xff, 0x25, 0x10, 0, 0, 0], Some(Jump::By(0x1017)), "bnd jmp *0x10(%rip)"),
+            (&[0xff, 0xe0], None, "jmp *%rax"),
+            (&[0xff, 0x60, 0x10], None, "jmp *0x10(%rax)"),
+            (&[0x0f, 0x84, 0, 0, 0, 0], None, "je"),
+            (&[0x48, 0x89, 0xf7, 0xe9, 0, 0, 0, 0], None, "mov %rsi,%rdi; jmp: another argument"),
+            (&[0xe8, 0, 0, 0, 0], None, "call"),
+            (&[0xe9, 0, 0], None, "cut short"),
+            (&[0xf3, 0x0f, 0x1e, 0xfa], None, "endbr64 alone"),
+            (&[], None, "nothing"),
+        ] {
+            assert_eq!(x86(code), expected, "{what}");
+        }
+        let arm = |words: &[u32]| {
+            let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            only_jump(Machine::Aarch64, &code, 0x1000)
+        };
+        for (words, expected, what) in [
+            (&[0x17ff_fffc][..], Some(Jump::To(0x0ff0)), "b .-16"),
+            (&[0xd503_245f, 0x1400_0003], Some(Jump::To(0x1010)), "bti c; b .+12"),
+            (&[0x9400_0003], None, "bl"),
+            (&[0xaa01_03e0, 0x1400_0003], None, "mov x0, x1; b: another argument"),
+            (&[0xd503_245f], None, "bti alone"),
+            (&[], None, "nothing"),
+        ] {
+            assert_eq!(arm(words), expected, "{what}");
+        }
     }
 }

@@ -62,8 +62,14 @@ pub enum SessionError {
     #[error("none of the CPUs {0:?} is online: /sys/devices/system/cpu/online lists those that are")]
     NoCpu(Vec<u32>),
     /// Programs that keep account of threads can't leave out CPUs.
-    #[error("times of threads that do not run are those of all CPUs: record them without naming CPUs")]
-    ProgramsOfSomeCpus,
+    #[error(
+        "{scenario} is of all CPUs: programs in the kernel follow threads, and what those have, from one to another; record it without \
+         naming CPUs"
+    )]
+    ProgramsOfSomeCpus {
+        /// The scenario that was asked for.
+        scenario: &'static str,
+    },
     /// A process to record is not there.
     #[error("process {0} does not exist: `ps -e` lists those that do")]
     NoProcess(u32),

@@ -155,9 +155,9 @@ fn open_ebpf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     let Wanted { settings, requests, cpus, .. } = *wanted;
     let mut recorder = wanted.recorder();
     crate::source::ebpf::check()?;
-    if !settings.targets.cpus.is_empty() && requests.iter().any(|request| request.needed_program().is_some())
-    {
-        return Err(SessionError::ProgramsOfSomeCpus);
+    let needed = requests.iter().find_map(EventRequest::needed_program);
+    if let Some(program) = needed.filter(|_| !settings.targets.cpus.is_empty()) {
+        return Err(SessionError::ProgramsOfSomeCpus { scenario: scenario::name_of(program) });
     }
     let sideband = Sideband::open_for(Scope::Machine, Rights::ALL, wanted.mappings(), wanted.online)
         .map_err(SessionError::sideband)?;

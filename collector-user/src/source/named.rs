@@ -247,6 +247,9 @@ impl Naming {
         let Some(names) = tracefs.matching(name)? else {
             let known = || tracefs.events().unwrap_or_default();
             let event = tracefs.event(name).map_err(|error| mended(name, error, known))?;
+            if !tracefs.is_recordable(name) {
+                return Err(TracefsError::OfTracer { name: name.to_owned() }.into());
+            }
             return Ok(vec![Hook::tracepoint(event)]);
         };
         if names.is_empty() && name.starts_with(OF_PROGRAMS) {

@@ -73,8 +73,7 @@ impl Tracefs {
         for category in self.folders(Path::new("events"))? {
             let below = Path::new("events").join(&category);
             for name in self.folders(&below)? {
-                // A folder without an `id` is no event that can be opened, as those of `ftrace` whose format alone is told.
-                if self.path(&below.join(&name).join("id")).exists() {
+                if self.has_number(&below.join(&name)) {
                     names.push(format!("{category}:{name}"));
                 }
             }
@@ -108,6 +107,13 @@ impl Tracefs {
         let mut event = Event::new(id, name);
         *event.format_mut() = format;
         Ok(event)
+    }
+
+    /// Whether a tracepoint that is there can be recorded. Of category `ftrace` most can't: they are what tracers of the kernel's own write
+    /// into tracefs's file `trace`, as `hwlat`, and their formats are told for who reads that. [`Self::events`] leaves them out.
+    pub fn is_recordable(&self, name: &str) -> bool {
+        name.split_once(':')
+            .is_some_and(|(category, event)| self.has_number(&Path::new("events").join(category).join(event)))
     }
 
     /// A tracepoint's format file.
@@ -167,6 +173,12 @@ impl Tracefs {
         let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
         let folders = entries.filter_map(Result::ok).filter(is_folder);
         Ok(folders.filter_map(|entry| entry.file_name().into_string().ok()).collect())
+    }
+
+    /// Whether an event's folder has the number that perf events take. The kernel makes the file for what can be registered alone:
+    /// `class->reg` in `kernel/trace/trace_events.c`.
+    fn has_number(&self, folder: &Path) -> bool {
+        self.path(&folder.join("id")).exists()
     }
 
     fn path(&self, below: &Path) -> PathBuf {

@@ -56,6 +56,15 @@ pub enum TracefsError {
         /// The name as given.
         name: String,
     },
+    /// What a tracer of the kernel's own writes: it has a format, and perf events do not take it.
+    #[error(
+        "`{name}` can't be recorded: it is what a tracer of the kernel's own writes, which perf events do not take; use an event \
+         that `collector list events` lists, or that tracer, by tracefs's file `current_tracer`"
+    )]
+    OfTracer {
+        /// The name as given.
+        name: String,
+    },
     /// The format file can't be understood.
     #[error(
         "the format of event {name} can't be read: {problem}; use another one, as `collector list events` has"
@@ -79,7 +88,10 @@ pub enum TracefsError {
 impl TracefsError {
     /// Whether what was asked for is wrong, and not the machine.
     pub fn is_of_the_request(&self) -> bool {
-        matches!(self, Self::Unknown { .. } | Self::NotRegistered { .. } | Self::NoName { .. })
+        matches!(
+            self,
+            Self::Unknown { .. } | Self::NotRegistered { .. } | Self::NoName { .. } | Self::OfTracer { .. }
+        )
     }
 }
 

@@ -8,12 +8,12 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 
-use collector_common::event::{EventFlags, filter};
+use collector_common::event::{EventData, EventFlags, filter};
 use collector_common::loss::LossCause;
 use collector_common::sharing::Writable;
 use collector_user::clock;
 use collector_user::session::{self, Backend, Recording, Session, SessionSettings};
-use collector_user::source::{Hook, Settings};
+use collector_user::source::{Hook, Named, Settings};
 use collector_user::tracefs::{Tracefs, TracefsError};
 
 use crate::prerequisites::live;
@@ -35,11 +35,23 @@ fn record_events(events: Vec<Hook>, command: &[&str]) -> Recording {
 /// A shell that executes five programs.
 const FIVE: [&str; 3] = ["sh", "-c", "ls /dev/null; true; cat /dev/null; ls /dev/null; env true; echo end"];
 
+/// All that has a format file, by the folders of tracefs.
+fn all_with_a_format(tracefs: &Tracefs) -> Vec<String> {
+    let below = |path: &Path| fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let categories = below(&tracefs.root().join("events")).filter(|path| path.is_dir());
+    let events = categories.flat_map(|category| below(&category).collect::<Vec<_>>());
+    let names = events.filter(|event| event.join("format").exists()).map(|event| {
+        let [category, name] = [event.parent().unwrap(), &event].map(|path| path.file_name().unwrap());
+        format!("{}:{}", category.to_str().unwrap(), name.to_str().unwrap())
+    });
+    names.collect()
+}
+
 #[test]
 fn every_format_of_this_kernel_is_read() {
     let Some(_live) = live("every_format_of_this_kernel_is_read") else { return };
     let tracefs = Tracefs::open().unwrap();
-    let names = tracefs.events().unwrap();
+    let names = all_with_a_format(&tracefs);
     assert!(names.len() > 1000, "{}", names.len());
     for name in &names {
         let text = tracefs.format(name).unwrap();
@@ -62,6 +74,37 @@ fn every_format_of_this_kernel_is_read() {
         let id: u64 = text.lines().find_map(|line| line.strip_prefix("ID: ")).unwrap().parse().unwrap();
         assert_eq!(event.id().0, id, "{name}");
     }
+}
+
+/// What the kernel's tracers write has a format, and no number that perf events take.
+#[test]
+fn formats_of_what_can_t_be_recorded_are_read_and_told_so() {
+    let Some(_live) = live("formats_of_what_can_t_be_recorded_are_read_and_told_so") else { return };
+    let tracefs = Tracefs::open().unwrap();
+    let recordable = tracefs.events().unwrap();
+    let mut others = all_with_a_format(&tracefs);
+    others.retain(|name| recordable.binary_search(name).is_err());
+    // Those that every kernel has with a tracer: `kernel/trace/trace_entries.h`.
+    for name in ["ftrace:kernel_stack", "ftrace:user_stack", "ftrace:wakeup", "ftrace:bprint"] {
+        assert!(others.iter().any(|other| other == name), "{name}: {others:?}");
+    }
+    for name in &others {
+        assert!(name.starts_with("ftrace:") && !tracefs.is_recordable(name), "{name}");
+        let error = Named::parse(&[name], true).map(drop).unwrap_err();
+        assert!(error.is_of_the_request(), "{error}");
+        let told = format!("`{name}` can't be recorded: it is what a tracer of the kernel's own writes");
+        assert!(error.to_string().starts_with(&told), "{error}");
+        // The kernel takes it from nobody who has its number from the format.
+        let events = vec![Hook::tracepoint(tracefs.event(name).unwrap())];
+        let settings = SessionSettings { events, backend: Backend::Perf, ..SessionSettings::default() };
+        let error = Session::start(settings, None).err().unwrap();
+        assert!(error.to_string().starts_with(&format!("{name} can't be recorded")), "{error}");
+    }
+    // What is of an unknown number of elements is what is left of the record.
+    let event = tracefs.event("ftrace:bprint").unwrap();
+    let record = [&[0; 24][..], &7_u32.to_ne_bytes(), &9_u32.to_ne_bytes()].concat();
+    let data = EventData::new(&record, &record, event.format());
+    assert!(data.as_text().to_string().contains(" buf=[7, 9]"), "{}", data.as_text());
 }
 
 #[test]

@@ -266,6 +266,9 @@ fn allocators_that_programs_are_given_are_counted() {
         let of = |kind, function| in_function(&recording, kind, function).0 as u64;
         let made = ["makes", "makes_many", "makes_aligned"].map(|function| of("alloc_space", function));
         assert_eq!(made, [told[0], told[1], told[2]], "{name}");
+        // Two `new[]` in each round.
+        let made = ["makes", "makes_many", "makes_aligned"].map(|function| of("alloc_objects", function));
+        assert_eq!(made, [500, 2 * 500, 500], "{name}");
         assert_eq!(of("inuse_space", "main"), told[3], "{name}");
     }
 }

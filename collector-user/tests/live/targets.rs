@@ -1,7 +1,7 @@
 //! Who is recorded: `-p`, `--comm`, `--cgroup`, and which CPUs.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::fd::AsFd as _;
@@ -10,13 +10,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use collector_common::record::{ExportMachine, Sample};
 use collector_user::kernel::online_cpus;
+use collector_user::scenario::{SCENARIOS, Scenario};
 use collector_user::session::{Backend, Ended, Session, SessionError, SessionSettings};
 use collector_user::source::{Settings, Targets};
 
-use crate::prerequisites::{live, skip};
+use crate::prerequisites::{live, live_with, skip};
 use crate::programs::{Running, compile, folder};
 use crate::recording::{FREQUENCY, Stack, collector, files, read, record, run};
+use crate::scenarios::record_machine;
 
 fn settings(pid: u32) -> SessionSettings {
     let targets = Targets { pids: [pid].into(), ..Targets::default() };
@@ -343,6 +346,58 @@ fn chosen_cpus() {
     let error =
         Session::start(SessionSettings { sampling, ..SessionSettings::default() }, None).err().unwrap();
     assert!(error.to_string().contains("none of the CPUs [60000] is online"), "{error}");
+}
+
+/// Settings of a recording of one CPU, with one scenario.
+fn of_cpu(cpu: u32, scenario: &Scenario, backend: Backend) -> SessionSettings {
+    let targets = Targets { cpus: [cpu].into(), ..Targets::default() };
+    let sampling = Settings { clock: false, targets, ..Settings::default() };
+    let mut settings = SessionSettings { sampling, backend, ..SessionSettings::default() };
+    scenario.register(&mut settings);
+    settings
+}
+
+/// Two programs do the same, each on a CPU of its own: the one of the CPU that is named is recorded, and nothing of the other one. What
+/// programs in the kernel alone can record is of all CPUs, which is said.
+#[test]
+fn scenarios_of_a_chosen_cpu() {
+    let test = "scenarios_of_a_chosen_cpu";
+    let Some(_live) = live_with(test, &["taskset"]) else { return };
+    let online = online_cpus().unwrap();
+    let [first, .., last] = online[..] else { return skip(test, "there is one CPU only") };
+    let folder = folder();
+    let [here, elsewhere] =
+        ["here", "elsewhere"].map(|name| compile(folder.path(), name, "touches.c", &[]).into());
+    // Each for some tenths of a second.
+    let script = r#"for i in $(seq 50); do taskset -c "$1" "$2"; taskset -c "$3" "$4"; done"#;
+    let shell = ["sh", "-euc", script, "sh"].map(OsString::from);
+    let pinned = [last.to_string().into(), here, first.to_string().into(), elsewhere];
+    let command = [shell, pinned].concat();
+    for (scenario, backend) in SCENARIOS.iter().flat_map(|one| [(one, Backend::Ebpf), (one, Backend::Perf)]) {
+        let what = format!("{}, {backend:?}", scenario.name);
+        let settings = of_cpu(last, scenario, backend);
+        if !["cpu_profiling", "page_faults"].contains(&scenario.name) {
+            let error = Session::start(settings, None).err().unwrap_or_else(|| panic!("{what} is recorded"));
+            let says = match backend {
+                Backend::Ebpf => "is of all CPUs: ",
+                _ => "is measured by programs in the kernel, and ",
+            };
+            assert!(error.to_string().starts_with(&format!("{} {says}", scenario.name)), "{what}: {error}");
+            continue;
+        }
+        let machine = record_machine(settings, &command).machine;
+        assert!(machine.samples().iter().all(|sample| u32::from(sample.cpu) == last), "{what}");
+        let [of_here, of_elsewhere] = ["here", "elsewhere"].map(|name| told_of(&machine, name));
+        assert!(of_here >= 10 && of_elsewhere == 0, "{what}: {of_here}, {of_elsewhere}");
+    }
+}
+
+/// Samples of a program, and what is counted of it.
+fn told_of(machine: &ExportMachine, name: &str) -> u64 {
+    let is_its = |sample: &Sample| machine.string(machine.thread(sample.thread).name) == name;
+    let rows = machine.tables().iter().flat_map(|table| &table.rows);
+    let counted: u64 = rows.filter(|(label, _)| label == name).flat_map(|(_, counts)| counts).sum();
+    machine.samples().iter().filter(is_its).count() as u64 + counted
 }
 
 /// A cgroup of the test's, removed when it is dropped.
