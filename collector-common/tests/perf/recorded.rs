@@ -177,6 +177,12 @@ pub(crate) fn compare<R: Read>(
     }
     let known = |printed: &&report::Printed| ours.iter().any(|ours| ours.0 == printed.kind);
     let theirs: Vec<_> = printed.iter().filter(known).collect();
+    // Between which records `perf` tells the end of a round has to do with its queue alone: how far it empties that at the end of the next
+    // round depends on whether it was empty (`queue_event` of `tools/perf/util/ordered-events.c`).
+    const ROUND: &str = "FINISHED_ROUND";
+    let (our_rounds, ours): (Vec<_>, Vec<_>) = ours.into_iter().partition(|ours| ours.0 == ROUND);
+    let (rounds, theirs): (Vec<_>, Vec<_>) = theirs.into_iter().partition(|theirs| theirs.kind == ROUND);
+    assert_eq!(our_rounds.len(), rounds.len(), "{name}");
     for (ours, theirs) in ours.iter().zip(&theirs) {
         let at = theirs.offset;
         assert_eq!(

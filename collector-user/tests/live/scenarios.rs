@@ -293,7 +293,8 @@ fn times_begin_when_the_thread_did_what_they_tell_of() {
         let [[_, end], [start, _]] = pair else { unreachable!() };
         assert!(end <= start, "{pair:?}");
     }
-    assert!(off[off.len() - 1][1] - off[0][0] <= told.was_there as u64 + 1_000_000, "{told:?} {off:?}");
+    // The last one may end later: who waits for a thread's end is woken before the kernel is done with it.
+    assert!(off[off.len() - 1][0] - off[0][0] <= told.was_there as u64 + 1_000_000, "{told:?} {off:?}");
     // It sleeps within a system call. Not all of these are recorded.
     let calls = spans("syscalls", &[("clock_nanosleep", true)]);
     assert!(!calls.is_empty());
