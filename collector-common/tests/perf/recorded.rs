@@ -157,6 +157,7 @@ pub(crate) fn compare<R: Read>(
     open: impl Fn() -> FileReader<R>,
     printed: &[report::Printed],
 ) -> Summary {
+    const ROUND: &str = "FINISHED_ROUND";
     let mut file = Ordered::new(open());
     let events = events_of(open());
     let mut counts: BTreeMap<RecordKind, usize> = BTreeMap::new();
@@ -179,7 +180,6 @@ pub(crate) fn compare<R: Read>(
     let theirs: Vec<_> = printed.iter().filter(known).collect();
     // Between which records `perf` tells the end of a round has to do with its queue alone: how far it empties that at the end of the next
     // round depends on whether it was empty (`queue_event` of `tools/perf/util/ordered-events.c`).
-    const ROUND: &str = "FINISHED_ROUND";
     let (our_rounds, ours): (Vec<_>, Vec<_>) = ours.into_iter().partition(|ours| ours.0 == ROUND);
     let (rounds, theirs): (Vec<_>, Vec<_>) = theirs.into_iter().partition(|theirs| theirs.kind == ROUND);
     assert_eq!(our_rounds.len(), rounds.len(), "{name}");

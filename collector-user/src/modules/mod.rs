@@ -49,6 +49,7 @@ pub use local::{name_from_files, tell_of_images};
 #[cfg(target_os = "linux")]
 pub(crate) use noted::NotedFile;
 pub(crate) use open::{open_chosen, open_regular};
+pub(crate) use recorded::MOST_BUILD_IDS;
 pub use recorded::RecordedFiles;
 pub(crate) use store::Beginning;
 pub use store::{MappedFile, Modules, Resolved};

@@ -24,6 +24,9 @@ use crate::debuginfod::Servers;
 use crate::procfs::Identity;
 use crate::symbol_path::text;
 
+/// Files of which a recording tells build ids beside its mappings, at most: more than all processes of a machine have.
+pub(crate) const MOST_BUILD_IDS: usize = 262_144;
+
 /// Where the files of a recording are.
 #[derive(Debug)]
 pub struct RecordedFiles {
@@ -84,9 +87,16 @@ impl RecordedFiles {
         std::mem::take(&mut self.jit)
     }
 
-    /// The recording tells a file's build id.
+    /// The recording tells a file's build id, for when it is mapped. There is room for 262,144.
     pub fn set_build_id(&mut self, path: &[u8], id: BuildId) {
-        self.build_ids.insert(path.into(), id);
+        if self.build_ids.len() < MOST_BUILD_IDS {
+            self.build_ids.insert(path.into(), id);
+        }
+    }
+
+    /// That build id.
+    pub(super) fn told_build_id(&self, path: &[u8]) -> Option<BuildId> {
+        self.build_ids.get(path).copied()
     }
 
     /// A journal tells what a file was found to be.
@@ -111,7 +121,7 @@ impl RecordedFiles {
     /// The build id of what is mapped, as far as the recording tells it.
     pub(super) fn build_id(&self, mapped: &MappedFile<'_>) -> Option<BuildId> {
         let found = || self.found(mapped).and_then(|(_, id)| id);
-        mapped.build_id.or_else(found).or_else(|| self.build_ids.get(mapped.path).copied())
+        mapped.build_id.or_else(found).or_else(|| self.told_build_id(mapped.path))
     }
 
     /// The file, if it is still what it was, and could be opened when it was recorded.

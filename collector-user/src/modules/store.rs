@@ -545,6 +545,18 @@ impl Modules {
         self.not_open(machine).into_iter().filter(|&id| files.has_changed(path(id))).count()
     }
 
+    /// Files with recorded code of which the recording told another build id when they were mapped already: what was opened is not what ran.
+    pub(crate) fn mistaken(&self, machine: &ExportMachine) -> usize {
+        let Some(files) = &self.recorded else { return 0 };
+        let is_other = |module: &ModuleId| {
+            let Module { kind, path, build_id } = *machine.module(*module);
+            let told = files.told_build_id(machine.string(path).as_bytes());
+            kind == ModuleKind::File && build_id.zip(told).is_some_and(|(found, told)| found != told)
+        };
+        let recorded: FxHashSet<ModuleId> = machine.frames().iter().map(|frame| frame.module).collect();
+        recorded.iter().filter(|module| is_other(module)).count()
+    }
+
     /// Files with recorded code that could not be opened when they were first mapped, or were too many to be kept open.
     pub fn unreadable(&self, machine: &ExportMachine) -> usize {
         self.not_open(machine).len()

@@ -8,7 +8,7 @@
 //! Source: `tools/perf/Documentation/perf.data-directory-format.txt`, `perf_data__open_dir` of `tools/perf/util/data.c`.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use collector_common::perf::file::{Feature, FileReader};
@@ -43,13 +43,13 @@ pub(super) fn open_first(file: File) -> Result<FileReader<BufReader<File>>, Repl
     if is_first_of_several(&reader) { Err(ReplayError::PartOfFolder) } else { Ok(reader) }
 }
 
-fn is_first_of_several<R: io::Read>(reader: &FileReader<R>) -> bool {
+fn is_first_of_several<R: Read>(reader: &FileReader<R>) -> bool {
     let missing = reader.missing_features();
     reader.features().section(Feature::DIR_FORMAT).is_some()
         || missing.is_some_and(|missing| missing.features.contains(&Feature::DIR_FORMAT))
 }
 
-fn buffered(file: File) -> BufReader<File> {
+pub(super) fn buffered<R: Read>(file: R) -> BufReader<R> {
     BufReader::with_capacity(1 << 20, file)
 }
 

@@ -17,6 +17,7 @@ mod folder;
 mod groups;
 mod hooked;
 mod kernel;
+mod late;
 mod put_off;
 mod run;
 mod taking;

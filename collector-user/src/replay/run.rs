@@ -18,6 +18,7 @@ use super::events::Events;
 use super::folder::{open_first, open_recording};
 use super::groups::Groups;
 use super::hooked::ReplayedEvent;
+use super::late::{self, BuildIds};
 use super::taking::{End, Taking};
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::Servers;
@@ -41,6 +42,8 @@ pub struct Replay<R> {
     events_passed_over: BTreeSet<String>,
     sample_bytes: u64,
     origin: Origin,
+    /// Build ids that a stream tells, as far as it was read.
+    told: BuildIds,
 }
 
 /// Where a recording comes from.
@@ -78,7 +81,8 @@ impl Replay<BufReader<File>> {
     /// When it is none.
     pub fn open(file: File) -> Result<Self, ReplayError> {
         let origin = Origin::of(file.metadata());
-        Self::new(open_first(file)?, origin)
+        let told = late::build_ids(&file)?;
+        Ok(Self { told, ..Self::new(open_first(file)?, origin)? })
     }
 
     /// Opens what `perf record` or `collector run -o FILE.perf.data` has made: a file, or with `perf record --threads` a folder.
@@ -87,7 +91,10 @@ impl Replay<BufReader<File>> {
     /// # Errors
     /// When it is none, or is not all there.
     pub fn open_path(path: &Path) -> Result<Self, ReplayError> {
-        Self::new(open_recording(path)?, Origin::of(path.metadata()))
+        if path.is_dir() {
+            return Self::new(open_recording(path)?, Origin::of(path.metadata()));
+        }
+        Self::open(File::open(path)?)
     }
 }
 
@@ -112,7 +119,10 @@ impl<R: Read> Replay<R> {
         let mut records = Ordered::new(reader);
         let mut formats = records.file().features().section(Feature::TRACING_DATA).map(<[u8]>::to_vec);
         let mut ahead = None;
-        while let Some(FileRecord { raw, event, payload, config }) = records.next_record()? {
+        let mut told = BuildIds::default();
+        while let Some(record) = records.next_record()? {
+            late::add(&record, &mut told);
+            let FileRecord { raw, event, payload, config } = record;
             if raw.kind == RecordKind::HEADER_TRACING_DATA {
                 formats = Some(payload.to_vec());
             } else if raw.kind.is_of_kernel() {
@@ -135,6 +145,7 @@ impl<R: Read> Replay<R> {
             events_passed_over: BTreeSet::new(),
             sample_bytes: Samples::LIMIT,
             origin,
+            told,
         })
     }
 
@@ -166,7 +177,7 @@ impl<R: Read> Replay<R> {
 
     /// Takes in all records. A file that is cut off, or was never completed, gives what is there, with a warning.
     pub fn run(self) -> Recording {
-        let Self { mut records, ahead, events, sample_hooks, sample_bytes, origin, .. } = self;
+        let Self { mut records, ahead, events, sample_hooks, sample_bytes, origin, told, .. } = self;
         let kept = Kept { bytes: self.event_bytes, passed_over: &self.events_passed_over };
         let (features, order) = (records.file().features(), records.file().byte_order());
         let mut recorder = Recorder::of_recording(recorded_files(features, records.file().events(), origin));
@@ -174,6 +185,9 @@ impl<R: Read> Replay<R> {
         spill_samples(recorder.machine_mut(), sample_bytes);
         let groups = Groups::of(records.file().events());
         let mut taking = Taking::new(features, order, events, groups, kept, recorder);
+        for (path, id) in &told {
+            taking.file_is(path, *id);
+        }
         if let Some(Ahead { record, event, config }) = ahead {
             taking.record(&FileRecord { raw: record.as_raw(), event, payload: &[], config });
         }

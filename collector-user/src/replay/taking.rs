@@ -167,13 +167,21 @@ impl Taking {
         }
     }
 
+    /// A stream tells a file's build id, or the kernel's.
+    pub(super) fn file_is(&mut self, path: &[u8], id: BuildId) {
+        if *path == *KERNEL {
+            self.kernel_id = Some(id);
+        } else if let Some(files) = self.recorder.modules_mut().recorded_mut() {
+            files.set_build_id(path, id);
+        }
+    }
+
     pub(super) fn record(&mut self, record: &FileRecord<'_>) {
         if !record.raw.kind.is_of_kernel() {
             if let UserRecord::HeaderBuildId(HeaderBuildId { build_id: Some(id), path, .. }) =
                 record.parse_user().record
-                && *path.bytes().to_cow() == *KERNEL
             {
-                self.kernel_id = Some(id);
+                self.file_is(&path.bytes().to_cow(), id);
             }
             return;
         }
@@ -499,6 +507,11 @@ impl Taking {
         warn(
             changed as u64,
             "recorded files are not there any more as they were: stacks and names in them are incomplete",
+        );
+        warn(
+            modules.mistaken(machine) as u64,
+            "files were mapped before the stream told which builds they are, and other builds were found: stacks and names in them may be \
+             wrong; write the stream to a file, and convert that",
         );
         let absent = modules.unreadable(machine).saturating_sub(changed);
         warn(

@@ -433,6 +433,67 @@ fn files_that_are_not_what_they_were_give_no_names() {
     assert!(named.iter().any(|name| name.starts_with("recursion+0x")), "{named:?}");
 }
 
+/// `perf inject` tells the build ids of a stream's files with their first samples, when they were mapped already. Another build is at the
+/// path by then, as old as the one that ran, whose copy `perf` has kept.
+#[test]
+fn build_ids_within_a_stream_are_those_of_its_files() {
+    const LATE: &str = "1 files were mapped before the stream told which builds they are";
+    let test = "build_ids_within_a_stream_are_those_of_its_files";
+    let Some(_live) = live_with(test, &["perf"]) else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "recursion", "recursion.c", &["-Wl,--build-id"]);
+    let [stream, copies] = ["stream.data", "copies"].map(|name| folder.path().join(name));
+    let script = r#"
+        perf record -q -N -o - -F 4999 -e cpu-clock --call-graph dwarf,4096 -- "$1" | perf inject -b -i - -o "$2"
+        perf --buildid-dir "$3" buildid-cache --add "$1"
+    "#;
+    let mut shell = Command::new("sh");
+    shell.args(["-euc", script, "sh"]).args([&program, &stream, &copies]);
+    assert!(shell.stdin(Stdio::null()).status().unwrap().success());
+    let built = fs::metadata(&program).unwrap().modified().unwrap();
+    compile(folder.path(), "recursion", "sorted.c", &["-Wl,--build-id"]);
+    File::options().write(true).open(&program).unwrap().set_modified(built).unwrap();
+    let convert = |input: &Path, stdin: Stdio| {
+        let mut convert = collector();
+        convert.env("PERF_BUILDID_DIR", &copies).arg("convert").arg(input);
+        let output = convert.arg("-o").arg(files(folder.path()).0).stdin(stdin).output().unwrap();
+        converted(&output, folder.path())
+    };
+    let of_pipe = |stream: &Path| {
+        let mut cat = Command::new("cat").arg(stream).stdout(Stdio::piped()).spawn().unwrap();
+        let converted = convert(Path::new("-"), cat.stdout.take().unwrap().into());
+        assert!(cat.wait().unwrap().success());
+        converted
+    };
+    // Told at its end, it can't be known of what is read once.
+    let late = folder.path().join("late.data");
+    fs::write(&late, with_build_ids_last(&fs::read(&stream).unwrap())).unwrap();
+    for recorded in [convert(&stream, Stdio::null()), convert(&late, Stdio::null()), of_pipe(&stream)] {
+        recursion("recursion").check(&recorded);
+        assert!(!recorded.stderr.contains(LATE), "{}", recorded.stderr);
+    }
+    let mistaken = of_pipe(&late);
+    assert!(mistaken.stderr.contains(LATE), "{}", mistaken.stderr);
+}
+
+/// A stream whose records of build ids are behind all others, and behind the ends of two rounds, after which nothing is held back to be put in
+/// order. Its header has 16 bytes; records begin with their type, in 4 bytes, two bytes of flags and their size in two.
+fn with_build_ids_last(stream: &[u8]) -> Vec<u8> {
+    const HEADER_BUILD_ID: u32 = 67;
+    const FINISHED_ROUND: u64 = 68;
+    let (header, mut rest) = stream.split_at(16);
+    let [mut all, mut last] = [header.to_vec(), Vec::new()];
+    while let Some(&[a, b, c, d, _, _, low, high]) = rest.first_chunk() {
+        let (record, behind) = rest.split_at(u16::from_ne_bytes([low, high]).into());
+        let place = if u32::from_ne_bytes([a, b, c, d]) == HEADER_BUILD_ID { &mut last } else { &mut all };
+        place.extend_from_slice(record);
+        rest = behind;
+    }
+    assert!(!last.is_empty());
+    let round = (FINISHED_ROUND | 8 << 48).to_le_bytes();
+    [&all[..], &round, &round, &last].concat()
+}
+
 #[test]
 fn closures_get_the_fields_of_recorded_tracepoints() {
     let Some(_live) = live_with("closures_get_the_fields_of_recorded_tracepoints", &["perf"]) else { return };
