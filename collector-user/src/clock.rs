@@ -4,13 +4,20 @@ use collector_common::ids::Nanos;
 use collector_common::record::ClockAnchor;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::event_clock::ClockReading;
+
 /// Now.
 pub fn now() -> Nanos {
     read(ClockId::Monotonic)
 }
 
-/// What the other clocks show now. Of some tries it is the one that took the least time, which is how far it may be off.
+/// What the other clocks show now. Of five tries it is the one that took the least time: it may be off by half of that.
 pub fn anchor() -> ClockAnchor {
+    reading().anchor
+}
+
+/// [`anchor`], with how far it may be off.
+pub(crate) fn reading() -> ClockReading {
     const TRIES: u32 = 5;
     let read = |_| {
         let before = now();
@@ -21,11 +28,9 @@ pub fn anchor() -> ClockAnchor {
             realtime: realtime.0,
             boottime: Some(boottime),
         };
-        (after.0 - before.0, anchor)
+        ClockReading { anchor, off_by: Nanos((after.0 - before.0).div_ceil(2)) }
     };
-    let (_, anchor) =
-        (1..TRIES).map(read).fold(read(0), |best, other| if other.0 < best.0 { other } else { best });
-    anchor
+    (1..TRIES).map(read).fold(read(0), |best, other| if other.off_by < best.off_by { other } else { best })
 }
 
 fn read(clock: ClockId) -> Nanos {
@@ -56,5 +61,23 @@ mod tests {
         assert!((up_before..=up_after).contains(&since_boot), "{anchor:?} {up_before} {up_after}");
         let later = now();
         assert!(anchor.unix_at(later) >= anchor.realtime.into(), "{anchor:?} {later:?}");
+    }
+
+    #[test]
+    fn a_reading_is_off_by_no_more_than_it_says() {
+        let before = now();
+        let ClockReading { anchor, off_by } = reading();
+        let after = now();
+        let [since_boot, of_day] = [ClockId::Boottime, ClockId::Realtime].map(|clock| {
+            let [earlier, shown, later] = [now(), read(clock), now()];
+            (earlier, shown, later)
+        });
+        assert!(before <= anchor.monotonic && anchor.monotonic <= after);
+        // What the clocks show later is between what the anchor tells of before and after it, but for what that is off by.
+        let is_between = |told: &dyn Fn(Nanos) -> u64, (earlier, shown, later): (Nanos, Nanos, Nanos)| {
+            told(earlier) <= shown.0 + off_by.0 + 1 && shown.0 <= told(later) + off_by.0 + 1
+        };
+        assert!(is_between(&|time| anchor.boottime_at(time).unwrap().0, since_boot), "{anchor:?}");
+        assert!(is_between(&|time| anchor.unix_at(time) as u64, of_day), "{anchor:?}");
     }
 }

@@ -31,6 +31,7 @@ mod devices;
 #[cfg(any(target_os = "linux", windows))]
 pub mod doctor;
 pub mod etw;
+mod event_clock;
 mod hooks;
 mod image_places;
 #[cfg(target_os = "linux")]

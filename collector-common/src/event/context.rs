@@ -5,7 +5,7 @@ use crate::ids::{Nanos, Pid, Tid};
 /// To whom, when and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// `CLOCK_MONOTONIC`.
+    /// `CLOCK_MONOTONIC`, or of the clock that a session was asked to tell closures times in.
     pub time: Nanos,
     /// The process that was running.
     pub pid: Pid,

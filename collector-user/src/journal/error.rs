@@ -4,6 +4,8 @@ use std::io;
 
 use thiserror::Error;
 
+use crate::event_clock::EventClock;
+
 /// Why a journal could not be replayed. Positions are those of its bytes, as they are read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -46,6 +48,15 @@ pub enum JournalError {
         at: u64,
         /// What should be there.
         what: &'static str,
+    },
+    /// It does not tell what the clock showed that closures are to be told times in.
+    #[error(
+        "closures can't be told times in {clock}: the journal is of before journals told what that showed; record it anew, or take \
+         `EventClock::Monotonic`"
+    )]
+    NoClock {
+        /// The clock.
+        clock: EventClock,
     },
     /// It is replayed with other events than those that were recorded.
     #[error("its events are {recorded:?}, and {named:?} are to have their records: take `Journal::settings`")]

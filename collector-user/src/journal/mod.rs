@@ -57,6 +57,7 @@
 //! | 9 `ROUND` | the time up to which all was told | it ended a round |
 //! | 10 `RESCAN` | the time | it took in all processes anew, as something was lost |
 //! | 11 `END` | what was lost, tables, figures; the last item | it was finished |
+//! | 12 `CLOCKS` | what the clocks showed, and how far that may be off; none in journals of before there was a choice for closures | it read them |
 //!
 //! Answers come before what asked for them, in the order in which the same was asked.
 
@@ -93,4 +94,5 @@ mod kind {
     pub(super) const ROUND: u8 = 9;
     pub(super) const RESCAN: u8 = 10;
     pub(super) const END: u8 = 11;
+    pub(super) const CLOCKS: u8 = 12;
 }

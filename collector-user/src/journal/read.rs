@@ -11,6 +11,7 @@ use collector_common::wire::{self, SampleHeader, TrappedReturns};
 use super::error::JournalError;
 use super::told::{Ending, Start};
 use super::{MAGIC, MOST, VERSION, kind};
+use crate::event_clock::ClockReading;
 use crate::modules::NotedFile;
 use crate::packed::{Packed, Unpacker};
 use crate::recorder::MOST_EVENTS;
@@ -144,6 +145,7 @@ pub(crate) enum Item<'a> {
     Look,
     Round(Nanos),
     Rescan(Nanos),
+    Clocks(ClockReading),
     /// The last one: [`Source::close`] and [`JournalSource::ending`] tell what it has.
     End,
 }
@@ -180,6 +182,7 @@ impl<R: Read> JournalSource<R> {
             }
             kind::ROUND => items.unpack("end of a round").map(Item::Round),
             kind::RESCAN => items.unpack("time").map(Item::Rescan),
+            kind::CLOCKS => items.unpack("reading of clocks").map(Item::Clocks),
             kind::END => {
                 let ending: Ending = items.unpack("end of a session")?;
                 let tables = ending.account.tables.iter().all(is_even);

@@ -5,6 +5,7 @@ use collector_common::ids::{Nanos, Pid};
 use collector_common::loss::{Ledger, LossCause};
 use collector_common::record::{ClockAnchor, Column, Exit, Histogram, SystemInfo, Table, Unit};
 
+use crate::event_clock::ClockReading;
 use crate::packed::{Packed, Unpacker, packed};
 use crate::scenario::SCENARIOS;
 use crate::session::SessionSettings;
@@ -29,6 +30,7 @@ packed! {
     EventOf { name, has_stack, made_by }
     Shortest { off_cpu, wall_clock, locks }
     ClockAnchor { monotonic, realtime, boottime }
+    ClockReading { anchor, off_by }
     Column { name, unit }
     Table { name, columns, rows }
     Histogram { name, label, unit, first_end, buckets, sum }

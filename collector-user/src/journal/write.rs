@@ -11,6 +11,7 @@ use collector_common::wire::{SampleFlags, SampleHeader};
 
 use super::told::{Ending, Start};
 use super::{MAGIC, MOST, VERSION, kind};
+use crate::event_clock::ClockReading;
 use crate::modules::NotedFile;
 use crate::packed::{Packed, Unpacker, pack_counted};
 use crate::recorder::{Question, Recorder};
@@ -66,6 +67,11 @@ impl JournalWriter {
         } else {
             item(&mut self.step, kind::RING, |out| pack_written(record, out));
         }
+    }
+
+    /// What the clocks showed.
+    pub(crate) fn clocks(&mut self, reading: &ClockReading) {
+        item(&mut self.step, kind::CLOCKS, |out| reading.pack(out));
     }
 
     /// A round is over.

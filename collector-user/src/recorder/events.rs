@@ -12,6 +12,7 @@ use collector_common::record::{
 use collector_common::wire::SampleHeader;
 
 use super::state::Recorder;
+use crate::event_clock::EventTimes;
 use crate::records::{RELEASED, SourceRecord};
 
 /// Events that a recording may have: each may be a kind of sample, and there is room for the clock's and for what programs add to theirs.
@@ -59,6 +60,21 @@ pub(crate) fn context_of(record: &SourceRecord<'_>) -> Context {
 }
 
 impl Recorder {
+    /// Tells closures times by these from now on.
+    pub(crate) fn set_event_times(&mut self, times: EventTimes) {
+        self.event_times = times;
+    }
+
+    /// What tells closures times.
+    pub(crate) fn event_times_mut(&mut self) -> &mut EventTimes {
+        &mut self.event_times
+    }
+
+    /// What closures are told, in the clock that was chosen for them.
+    pub(crate) fn for_closures(&self, context: Context) -> Context {
+        Context { time: self.event_times.tell(context.time), ..context }
+    }
+
     /// The kind of an event's samples, each of which counts as one. Markers that one name means, and whose arguments differ, are events of their
     /// own that are called alike: their samples are of one kind, as formats and people tell kinds apart by their names.
     pub(crate) fn add_kind_of(&mut self, event: &Event, unit: Unit) -> SampleKindId {
@@ -118,7 +134,8 @@ impl Recorder {
         if !self.is_wanted(record) {
             return false;
         }
-        let passed = event.process_in(Some(&context_of(record)), record.data, record.data, errors);
+        let context = self.for_closures(context_of(record));
+        let passed = event.process_in(Some(&context), record.data, record.data, errors);
         let has_own = !event.format().fields().is_empty() || !record.data.is_empty();
         match (kinds.samples, kinds.events.filter(|_| has_own)) {
             (Some(kind), Some(event_kind)) => passed && self.sample_event(kind, event_kind, record),

@@ -25,6 +25,7 @@ use super::outside::{Outside, Question, Subject};
 use super::reread::Rereads;
 use super::tally::StackTally;
 use super::thread_names::{Name, ThreadNames, kept_name};
+use crate::event_clock::EventTimes;
 use crate::hooks::{SampleHook, SampleHooks};
 use crate::longest_name::LONGEST_NAME;
 use crate::modules::{Beginning, MappedFile, Modules, RecordedFiles, Resolved};
@@ -58,6 +59,8 @@ pub struct Recorder {
     pub(super) outside: Outside,
     pub(super) machine: ExportMachine,
     pub(super) hooks: SampleHooks,
+    /// Tells closures when their events happened.
+    pub(super) event_times: EventTimes,
     pub(super) tracker: Tracker,
     pub(super) inherited: Inherited,
     pub(super) modules: Modules,
@@ -121,6 +124,7 @@ impl Recorder {
             outside: Outside::Machine,
             machine: ExportMachine::default(),
             hooks: SampleHooks::default(),
+            event_times: EventTimes::default(),
             tracker: Tracker::default(),
             inherited: Inherited::default(),
             modules: Modules::default(),

@@ -4,6 +4,8 @@ use collector_common::perf::file::FileError;
 use collector_common::remedy::of_reading;
 use thiserror::Error;
 
+use crate::event_clock::EventClock;
+
 /// Why a recording could not be replayed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -25,6 +27,15 @@ pub enum ReplayError {
     Folder {
         /// What it lacks.
         missing: &'static str,
+    },
+    /// It does not tell what the clock showed that closures are to be told times in.
+    #[error(
+        "closures can't be told times in {clock}: the recording does not tell what that showed (`perf record -k mono` has the time of day \
+         recorded, `-k boottime`, which is for events of software alone, the time since boot, too); record it anew, or take `EventClock::Monotonic`"
+    )]
+    NoClock {
+        /// The clock.
+        clock: EventClock,
     },
     /// More events than a recording has kinds of sample for.
     #[error(

@@ -30,4 +30,5 @@ pub(crate) use kernel::{KernelBuild, KernelPlace};
 pub use run::Replay;
 pub use taking::UNFINISHED;
 
+pub use crate::event_clock::EventClock;
 pub use crate::recording::{CAPTURED, Recording};

@@ -7,11 +7,12 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::time::SystemTime;
 
+use collector_common::ids::Nanos;
 use collector_common::perf::file::{
-    BuildIdOfFile, Feature, Features, FileEvent, FileReader, FileRecord, Ordered,
+    BuildIdOfFile, ClockData, Feature, Features, FileEvent, FileReader, FileRecord, Ordered,
 };
 use collector_common::perf::{AttrFlags, OwnedRecord, ParseConfig, RecordKind};
-use collector_common::record::Samples;
+use collector_common::record::{ClockAnchor, Samples};
 
 use super::ReplayError;
 use super::events::Events;
@@ -22,6 +23,7 @@ use super::late::{self, BuildIds};
 use super::taking::{End, Taking};
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::Servers;
+use crate::event_clock::{ClockReading, EventClock, EventTimes};
 use crate::modules::{Believed, RecordedFiles};
 use crate::recorder::{Kept, MOST_EVENTS, Recorder, SampleHook};
 use crate::recording::Recording;
@@ -30,6 +32,9 @@ use crate::this_machine::{has_name, is_kernel, owner, user};
 
 /// `CLOCK_MONOTONIC` of `include/uapi/linux/time.h`.
 const MONOTONIC: i32 = 1;
+
+/// `CLOCK_BOOTTIME`, from there, too.
+const BOOTTIME: u32 = 7;
 
 /// A recording that is replayed.
 pub struct Replay<R> {
@@ -41,6 +46,7 @@ pub struct Replay<R> {
     event_bytes: u64,
     events_passed_over: BTreeSet<String>,
     sample_bytes: u64,
+    event_times: EventTimes,
     origin: Origin,
     /// Build ids that a stream tells, as far as it was read.
     told: BuildIds,
@@ -144,6 +150,7 @@ impl<R: Read> Replay<R> {
             event_bytes: 0,
             events_passed_over: BTreeSet::new(),
             sample_bytes: Samples::LIMIT,
+            event_times: EventTimes::default(),
             origin,
             told,
         })
@@ -152,6 +159,26 @@ impl<R: Read> Replay<R> {
     /// The events of the recording beside the sampling clock, in the file's order: they can be given closures and filters.
     pub fn hooks_mut(&mut self) -> &mut [ReplayedEvent] {
         &mut self.events.hooks
+    }
+
+    /// Has closures told times in a clock: as `SessionSettings::event_clock` of `session` does.
+    ///
+    /// # Errors
+    /// When the recording does not tell what that showed. The date of a file, by which its times of day are told without, is no clock.
+    pub fn set_event_clock(&mut self, clock: EventClock) -> Result<(), ReplayError> {
+        let mut times = EventTimes::in_clock(clock);
+        if let Some(ClockData { clockid, wall_clock: realtime, clock: monotonic }) =
+            self.records.file().features().clock_data()
+        {
+            let boottime = (clockid == BOOTTIME).then_some(monotonic);
+            let anchor = ClockAnchor { monotonic, realtime, boottime };
+            times.take(ClockReading { anchor, off_by: Nanos(0) });
+        }
+        if !times.are_known() {
+            return Err(ReplayError::NoClock { clock: times.clock() });
+        }
+        self.event_times = times;
+        Ok(())
     }
 
     /// Adds a hook that sees each sample before it is recorded, and may change or drop it.
@@ -182,6 +209,7 @@ impl<R: Read> Replay<R> {
         let (features, order) = (records.file().features(), records.file().byte_order());
         let mut recorder = Recorder::of_recording(recorded_files(features, records.file().events(), origin));
         recorder.add_sample_hooks(sample_hooks);
+        recorder.set_event_times(self.event_times);
         spill_samples(recorder.machine_mut(), sample_bytes);
         let groups = Groups::of(records.file().events());
         let mut taking = Taking::new(features, order, events, groups, kept, recorder);

@@ -205,7 +205,7 @@ impl Dispatch {
         if !recorder.is_wanted(record) {
             return false;
         }
-        let context = context_of(record);
+        let context = recorder.for_closures(context_of(record));
         let sharers = std::mem::take(&mut self.hooked[first].sharers);
         let (mut taken, mut is_delivered) = (None, false);
         for &position in std::iter::once(&first).chain(&sharers) {
@@ -270,12 +270,12 @@ impl Dispatch {
         }
         times_off.end_round(|joined| {
             wakers::count(wakers, recorder.machine_mut(), &joined);
-            let context = Context {
+            let context = recorder.for_closures(Context {
                 time: joined.taken.time,
                 pid: joined.pid,
                 tid: joined.tid,
                 cpu: joined.taken.cpu.into(),
-            };
+            });
             let mut is_delivered = false;
             for hooked in hooked.iter_mut() {
                 let (Some(program), Some(shortest), Some(kind)) =
@@ -457,3 +457,6 @@ pub(super) fn attributes(
     }
     machine.attributes_mut().intern(&list[..len])
 }
+
+#[cfg(test)]
+mod tests;

@@ -30,6 +30,7 @@ mod transfers;
 mod waker;
 mod wakers;
 
+pub use crate::event_clock::EventClock;
 pub use crate::recording::{CAPTURED, Recording};
 pub use command::Command;
 pub use error::SessionError;

@@ -26,7 +26,8 @@ pub(super) struct Output<'a> {
 impl Output<'_> {
     /// Hands data to the event's closures. `false` where its filter does not let it pass.
     pub(super) fn process(&mut self, context: &Context, data: &[u8]) -> bool {
-        self.hook.event.process_in(Some(context), data, data, self.errors)
+        let context = self.recorder.for_closures(*context);
+        self.hook.event.process_in(Some(&context), data, data, self.errors)
     }
 }
 

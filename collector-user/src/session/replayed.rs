@@ -14,6 +14,7 @@ use super::run::Session;
 use super::settings::SessionSettings;
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::Servers;
+use crate::event_clock::EventTimes;
 use crate::journal::{Item, Journal, JournalError, JournalSource, OF_PERF, Start};
 use crate::modules::{Believed, RecordedFiles};
 use crate::recorder::{Kept, Recorder};
@@ -29,14 +30,22 @@ impl Session {
     /// are [`Journal::settings`], with closures, filters, hooks on samples and limits of memory of the caller's.
     ///
     /// # Errors
-    /// When the journal is damaged or ends in the middle, or when the settings' events are others than it has.
+    /// When the journal is damaged or ends in the middle, when the settings' events are others than it has, or when it does not tell what
+    /// their clock for closures showed.
     pub fn replay<R: Read>(
         journal: Journal<R>,
         settings: SessionSettings,
     ) -> Result<Recording, SessionError> {
         let (start, mut source) = journal.into_source();
-        let SessionSettings { events, sample_hooks, event_bytes, events_passed_over, sample_bytes, .. } =
-            settings;
+        let SessionSettings {
+            events,
+            event_clock,
+            sample_hooks,
+            event_bytes,
+            events_passed_over,
+            sample_bytes,
+            ..
+        } = settings;
         check(&start, &events)?;
         let Start { system, sampling, names_threads, kernel, .. } = start;
         let build = KernelBuild {
@@ -54,6 +63,7 @@ impl Session {
             recorder.name_threads(sampling.targets.comm.as_deref());
         }
         recorder.add_sample_hooks(sample_hooks);
+        recorder.set_event_times(EventTimes::in_clock(event_clock));
         spill_samples(recorder.machine_mut(), sample_bytes.unwrap_or(Samples::LIMIT));
         let clock = sampling.clock.then(|| sampling.period());
         let kept = Kept { bytes: event_bytes, passed_over: &events_passed_over };
@@ -127,9 +137,16 @@ fn run<R: Read>(mut recorded: Recorded, source: &mut JournalSource<R>) -> Result
                 Err(_) => return Err(source.damaged(OF_PERF).into()),
             },
             Item::Look => recorder.look_at_processes(clock),
-            Item::Records => source.drain(Nanos(u64::MAX), &mut |record| {
-                dispatch.take(recorder, record);
-            }),
+            Item::Clocks(reading) => recorder.event_times_mut().take(reading),
+            Item::Records => {
+                let times = recorder.event_times_mut();
+                if !times.are_known() {
+                    return Err(JournalError::NoClock { clock: times.clock() }.into());
+                }
+                source.drain(Nanos(u64::MAX), &mut |record| {
+                    dispatch.take(recorder, record);
+                });
+            }
             Item::Round(until) => {
                 // Nobody is to be told of them.
                 dispatch.end_round(recorder, until);

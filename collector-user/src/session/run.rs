@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use collector_common::ids::{Nanos, Tid};
-use collector_common::record::Samples;
+use collector_common::record::{ClockAnchor, Samples};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::command::Command;
@@ -23,6 +23,7 @@ use super::system;
 use super::waker::{Wake, Waker};
 use crate::capture::{Capture, kernel};
 use crate::clock;
+use crate::event_clock::EventTimes;
 use crate::journal::{EventOf, JournalWriter, Start};
 use crate::kernel::online_cpus;
 use crate::procfs;
@@ -217,6 +218,7 @@ impl Session {
         let notes = is_partial.then(|| OF_OTHERS.to_owned()).into_iter().chain(note);
         let notes = notes.collect();
         recorder.add_sample_hooks(std::mem::take(&mut settings.sample_hooks));
+        recorder.set_event_times(EventTimes::in_clock(settings.event_clock));
         spill_samples(recorder.machine_mut(), settings.sample_bytes.unwrap_or(Samples::LIMIT));
         sources.append(&mut bpf_map::open_sources(&mut events, &settings.sampling, &cpus)?);
         sources.append(&mut settings.sources);
@@ -283,8 +285,19 @@ impl Session {
     fn begin(&mut self) {
         self.began = clock::now();
         self.dispatch.begin();
+        let anchor = self.read_clocks();
         let system = self.recorder.machine_mut().system_mut();
-        (system.start, system.clocks.start) = (self.began, Some(clock::anchor()));
+        (system.start, system.clocks.start) = (self.began, Some(anchor));
+    }
+
+    /// Reads what the clocks show: closures are told by it when what happens around now does.
+    fn read_clocks(&mut self) -> ClockAnchor {
+        let reading = clock::reading();
+        self.recorder.event_times_mut().take(reading);
+        if let Some(journal) = &mut self.journal {
+            journal.clocks(&reading);
+        }
+        reading.anchor
     }
 
     /// Has the kernel follow the processes below those of `-p`. One of them may fork before it is followed: then the
@@ -514,6 +527,7 @@ impl Session {
     fn round(&mut self, upto: Upto) {
         self.sources.iter_mut().for_each(|source| source.begin_round());
         let until = clock::now();
+        self.read_clocks();
         let held_back = if upto == Upto::Written { IN_THE_MAKING } else { Duration::ZERO };
         let written = Nanos(until.0.saturating_sub(held_back.as_nanos() as u64));
         self.drain_sideband(until);

@@ -7,6 +7,7 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use super::open::Backend;
+use crate::event_clock::EventClock;
 use crate::recorder::SampleHook;
 use crate::source::{Hook, Settings, Source};
 
@@ -20,6 +21,17 @@ pub struct SessionSettings {
     pub duration: Option<Duration>,
     /// Events that are recorded, or handed to closures, beside the sampling clock.
     pub events: Vec<Hook>,
+    /// The clock that closures of [`Self::events`] are told times in. The recording itself, [`Self::capture`] and [`Self::journal`] have
+    /// those of `CLOCK_MONOTONIC`.
+    ///
+    /// ```
+    /// use collector_user::session::{EventClock, SessionSettings};
+    ///
+    /// // `data.context()` has nanoseconds since 1970 as its time.
+    /// let settings = SessionSettings { event_clock: EventClock::Realtime, ..SessionSettings::default() };
+    /// # assert!(settings.events.is_empty());
+    /// ```
+    pub event_clock: EventClock,
     /// See each sample before it is recorded, and may change or drop it. What they drop or change is in [`Self::capture`] all the same,
     /// as it was.
     pub sample_hooks: Vec<SampleHook>,

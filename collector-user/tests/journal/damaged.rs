@@ -15,7 +15,7 @@ fn replay(bytes: &[u8]) -> Result<Recording, JournalError> {
 }
 
 /// Where the items begin, behind what a journal begins with.
-fn items(bytes: &[u8]) -> Vec<usize> {
+pub(crate) fn items(bytes: &[u8]) -> Vec<usize> {
     let mut at = 18 + 4 + 2;
     let mut items = Vec::new();
     while at < bytes.len() {

@@ -10,10 +10,11 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use collector_common::loss::LossCause;
+use collector_common::sharing::Writable;
 use collector_common::wire::SampleHeader;
 use collector_user::journal::Journal;
 use collector_user::scenario;
-use collector_user::session::{Backend, Command, Recording, Session, SessionSettings};
+use collector_user::session::{Backend, Command, EventClock, Recording, Session, SessionSettings};
 use collector_user::source::{Named, Settings};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -471,4 +472,37 @@ impl Chosen {
 /// A number of so many bytes.
 fn number(bytes: &[u8], at: usize, len: usize) -> u64 {
     bytes[at..][..len].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+#[test]
+fn closures_of_a_journal_are_told_the_times_that_its_session_told() {
+    let test = "closures_of_a_journal_are_told_the_times_that_its_session_told";
+    let Some(_live) = live(test) else { return };
+    let tracepoint = CASES.iter().find(|case| case.name == "tracepoint").unwrap();
+    let noting = |settings: &mut SessionSettings, event_clock| {
+        settings.event_clock = event_clock;
+        let times = Writable::new(Vec::new());
+        let seen = times.clone();
+        settings.events[0].event.add_closure(move |data| {
+            let time = data.context().unwrap().time;
+            Ok(seen.write(|seen| seen.push(time))?)
+        });
+        times
+    };
+    let command: Vec<OsString> = tracepoint.words.iter().map(OsString::from).collect();
+    for clock in [EventClock::Realtime, EventClock::Boottime] {
+        let folder = folder();
+        let path = folder.path().join("journal");
+        let journal = Some(File::create(&path).unwrap());
+        let mut settings = SessionSettings { journal, ..tracepoint.settings() };
+        let recorded = noting(&mut settings, clock);
+        record(settings, &command);
+        let journal = Journal::open(BufReader::new(File::open(&path).unwrap())).unwrap();
+        let mut settings = journal.settings();
+        let replayed = noting(&mut settings, clock);
+        Session::replay(journal, settings).unwrap();
+        let [recorded, replayed] = [recorded, replayed].map(|times| times.into_inner().unwrap());
+        assert_eq!(recorded.len(), 4, "{recorded:?}");
+        assert_eq!(recorded, replayed, "{clock}");
+    }
 }

@@ -14,6 +14,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a failed step of a test should stop it")]
 
+mod clocks;
 mod damaged;
 #[cfg(feature = "ebpf")]
 mod live;

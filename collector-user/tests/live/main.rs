@@ -34,6 +34,7 @@
 //! - `universal`: from settings to files, with hooks; `sources`: sources of an embedding program.
 //! - `trapped_returns`: stacks through return probes.
 //! - `perf_events`: the recorder without programs in the kernel, and without rights.
+//! - `clocks`: times that closures are told.
 //! - `targets`, `followed`, `command_line`, `surroundings`, `ledger`, `peers`: the recorder itself.
 
 #![cfg(all(target_os = "linux", feature = "ebpf"))]
@@ -44,6 +45,7 @@ mod big_endian;
 mod bpf_maps;
 mod captured;
 mod chains;
+mod clocks;
 mod command_line;
 mod compat;
 mod convert;

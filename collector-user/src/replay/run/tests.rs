@@ -10,6 +10,7 @@ use collector_common::perf::{
     Attr, ByteOrder, Bytes, Comm, Lost, LostSamples, Misc, Mmap, Parsed, Record, Sample, SampleId,
     SampleType, Task, Text,
 };
+use collector_common::sharing::Writable;
 
 use super::*;
 use crate::replay::UNFINISHED;
@@ -299,5 +300,48 @@ fn names_of_another_kernel_are_not_taken() {
         assert_eq!((same.kernel_symbols.is_some(), is_told(&same, "another name")), (is_known, false));
         let rebuilt = of(&own, BuildId::new(&[7; 20]));
         assert!(rebuilt.kernel_symbols.is_none() && is_told(&rebuilt, &own), "{:?}", rebuilt.warnings);
+    }
+}
+
+/// The time that a closure is told of the one sample of [`made`].
+fn told(bytes: &[u8], clock: EventClock) -> Result<u64, ReplayError> {
+    let origin = Origin { written: written(), is_dated: true, user: None };
+    let mut replay = Replay::new(FileReader::open(Cursor::new(bytes))?, origin)?;
+    replay.set_event_clock(clock)?;
+    let time = Writable::new(0);
+    let seen = time.clone();
+    let [replayed] = replay.hooks_mut() else { panic!("it has one event") };
+    replayed.event.add_closure(move |data| {
+        let told = data.context().unwrap().time.0;
+        Ok(seen.write(|time| *time = told)?)
+    });
+    let recording = replay.run();
+    assert_eq!(recording.machine.samples().get(0).unwrap().time, Nanos(6_000));
+    Ok(time.into_inner().unwrap())
+}
+
+#[test]
+fn closures_are_told_the_time_of_the_clock_that_was_chosen_where_it_is_known() {
+    let of_clock = |clockid: u32| {
+        let clock_data = ClockData { clockid, wall_clock: 100_000, clock: Nanos(5_000) };
+        made(|writer| writer.features().set_clock_data(clock_data), None)
+    };
+    let [monotonic, boottime] = [MONOTONIC as u32, BOOTTIME].map(of_clock);
+    let undated = made(|_| (), None);
+    // A closure of a clock that nothing tells of is refused.
+    for (bytes, expected) in [
+        (&monotonic, [Some(6_000), Some(101_000), None]),
+        (&boottime, [Some(6_000), Some(101_000), Some(6_000)]),
+        (&undated, [Some(6_000), None, None]),
+    ] {
+        let clocks = [EventClock::Monotonic, EventClock::Realtime, EventClock::Boottime];
+        for (clock, expected) in clocks.into_iter().zip(expected) {
+            match told(bytes, clock) {
+                Err(ReplayError::NoClock { clock: refused }) => {
+                    assert_eq!((expected, refused), (None, clock));
+                }
+                told => assert_eq!(told.ok(), expected, "{clock}"),
+            }
+        }
     }
 }
